@@ -6,17 +6,20 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
+from operator import sub
+from typing import Any
 
 from rollouts.evaluation.blocks import EMPTY, Block, without_unused_counts
-from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts
+from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts, combined
 from rollouts.evaluation.factors import judged
 from rollouts.evaluation.policy import Metric
-from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, UserState
+from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, UserState, alike
 from rollouts.evaluation.statistics.clustering import design_of_arms
 from rollouts.evaluation.statistics.evidence import added
 from rollouts.evaluation.statistics.learning import learned
 from rollouts.evaluation.statistics.mixture import beginnings, begun, evidence
 from rollouts.evaluation.statistics.strata import with_weights
+from rollouts.evaluation.together import Together
 from rollouts.evaluation.users import NOBODY, UserBlock, user_factors
 
 
@@ -36,13 +39,14 @@ def advance(state: State, counts: MinuteCounts) -> State:
         state = _entered(state, counts.stage)
     if counts.clusters:
         state = _clustered(state, counts)
+    compared = _rates_only(counts) if counts.settling else counts
     if counts.stage < state.stage:
         # Late counts are a block of their own: if the arms do not differ, their requests are late alike.
-        state = _judged(state, Block(counts.target, counts.baseline), state.baseline)
+        state = replace(state, **_judged(state, Block(compared.target, compared.baseline), state.baseline))
     else:
-        state = _current(state, counts)
+        state = _current(state, compared)
     if state.sticky:
-        state = _with_users(state, counts)
+        state = _with_users(state, compared)
     return replace(
         state,
         minutes=state.minutes + 1,
@@ -53,12 +57,24 @@ def advance(state: State, counts: MinuteCounts) -> State:
         ),
         target=_totals(state.target, counts.target),
         baseline=_totals(state.baseline, counts.baseline),
+        **(_served(state, counts) if counts.stage == state.stage else {}),
     )
 
 
 def replay(state: State, minutes: Iterable[MinuteCounts]) -> State:
     """Returns the state after all of these minutes: the same as was stored, to the last digit."""
     return reduce(advance, minutes, state)
+
+
+def _rates_only(counts: MinuteCounts) -> MinuteCounts:
+    """Returns the counts without latencies and costs, which are neither judged nor learned as usual while a stage
+    settles. The block may go on after that, because each metric compares its own requests of both arms."""
+
+    def of(arm: ArmCounts) -> ArmCounts:
+        users = replace(arm.users, slow={}, latency={}, cost={})
+        return replace(arm, latency={}, cost={}, users=users)
+
+    return replace(counts, target=of(counts.target), baseline=of(counts.baseline))
 
 
 def _entered(state: State, stage: int) -> State:
@@ -74,7 +90,8 @@ def _entered(state: State, stage: int) -> State:
         stage_target=Served(),
         stage_baseline=Served(),
         new_users=NOBODY,
-        metrics={metric: _begun(one, begin[metric]) for metric, one in state.metrics.items()}
+        together=Together(),
+        metrics=alike({metric: _begun(one, begin[metric]) for metric, one in state.metrics.items()})
         if any(begin.values())
         else state.metrics,
     )
@@ -102,11 +119,6 @@ def _clustered(state: State, counts: MinuteCounts) -> State:
 
 def _current(state: State, counts: MinuteCounts) -> State:
     block = state.block.joined(counts)
-    state = replace(
-        state,
-        stage_target=_served(state.stage_target, counts.target),
-        stage_baseline=_served(state.stage_baseline, counts.baseline),
-    )
     return _closed(state, block) if block.full else replace(state, block=without_unused_counts(block))
 
 
@@ -115,23 +127,33 @@ def _closed(state: State, block: Block) -> State:
     minute yet."""
     if block.empty:
         return state
-    state = _judged(state, block, _without(state.baseline, state.block.baseline))
-    metrics = state.metrics
+    changes = _judged(state, block, _without(state.baseline, state.block.baseline))
     if state.sticky:
-        metrics = {metric: one.counting_for(one.next_design, one.next_design) for metric, one in metrics.items()}
-    return replace(state, block=EMPTY, metrics=metrics)
+        changes["metrics"] = {
+            metric: one.counting_for(one.next_design, one.next_design) for metric, one in changes["metrics"].items()
+        }
+    return replace(state, block=EMPTY, together=_together(state, block), **changes)
 
 
-def _judged(state: State, block: Block, before: ArmTotals) -> State:
-    target, baseline = block.target, block.baseline
-    return replace(
-        state,
-        metrics=judged(state, target, baseline, before),
-        latency=learned(state.latency, target.latency, baseline.latency),
-        cost=learned(state.cost, target.cost, baseline.cost),
-        target_weights=with_weights(state.target_weights, target.latency, baseline.latency),
-        baseline_weights=with_weights(state.baseline_weights, baseline.latency, target.latency),
+def _together(state: State, block: Block) -> Together:
+    arms = (block.target, block.baseline)
+    return state.together.with_block(
+        sum([arm.requests + arm.uncompared for arm in arms]),
+        sum([arm.unanswered + arm.uncompared_unanswered for arm in arms]),
+        state.usual_share,
     )
+
+
+def _judged(state: State, block: Block, before: ArmTotals) -> dict[str, Any]:
+    """Returns the fields of the state that a block changes."""
+    target, baseline = block.target, block.baseline
+    return {
+        "metrics": judged(state, target, baseline, before),
+        "latency": learned(state.latency, target.latency, baseline.latency),
+        "cost": learned(state.cost, target.cost, baseline.cost),
+        "target_weights": with_weights(state.target_weights, target.latency, baseline.latency),
+        "baseline_weights": with_weights(state.baseline_weights, baseline.latency, target.latency),
+    }
 
 
 def _with_users(state: State, counts: MinuteCounts) -> State:
@@ -163,45 +185,33 @@ def _users_judged(state: State, block: UserBlock) -> State:
 def _without(totals: ArmTotals, block: ArmCounts) -> ArmTotals:
     """Returns the totals without an open block, since the margin must not depend on the requests that it is applied
     to."""
-    if not block.requests and not block.judged:
-        return totals
-    return replace(
-        totals,
-        requests=totals.requests - block.requests,
-        unanswered=totals.unanswered - block.unanswered,
-        judged=totals.judged - block.judged,
-        errors=totals.errors - block.errors,
-        answered=totals.answered - block.answered,
-        contract=totals.contract - block.contract,
-        truncated=totals.truncated - block.truncated,
-        fallback=totals.fallback - block.fallback,
-        empty=totals.empty - block.empty,
-        stopped=totals.stopped - block.stopped,
+    return replace(totals, **combined(totals, block, sub)) if block is not EMPTY.baseline else totals
+
+
+def _served(state: State, counts: MinuteCounts) -> dict[str, Any]:
+    return {
+        "stage_target": _more_served(state.stage_target, counts.target),
+        "stage_baseline": _more_served(state.stage_baseline, counts.baseline),
+    }
+
+
+def _more_served(before: Served, counts: ArmCounts) -> Served:
+    more, bad = counts.uncompared, counts.uncompared_unanswered
+    return Served(
+        before.requests + counts.requests + more,
+        before.unanswered + counts.unanswered + bad,
+        before.uncompared + more,
+        before.uncompared_unanswered + bad,
     )
-
-
-def _served(before: Served, counts: ArmCounts) -> Served:
-    return Served(before.requests + counts.requests, before.unanswered + counts.unanswered)
 
 
 def _totals(before: ArmTotals, counts: ArmCounts) -> ArmTotals:
     return ArmTotals(
-        requests=before.requests + counts.requests,
-        unanswered=before.unanswered + counts.unanswered,
-        judged=before.judged + counts.judged,
-        errors=before.errors + counts.errors,
-        answered=before.answered + counts.answered,
-        contract=before.contract + counts.contract,
-        truncated=before.truncated + counts.truncated,
-        fallback=before.fallback + counts.fallback,
-        empty=before.empty + counts.empty,
-        stopped=before.stopped + counts.stopped,
+        **combined(before, counts),
         latency_ms=before.latency_ms + counts.latency_ms,
         priced=before.priced + sum(counts.cost.values()),
         cost_usd=before.cost_usd + counts.cost_usd,
         reasons=_reasons(before.reasons, counts.reasons),
-        uncompared=before.uncompared + counts.uncompared,
-        uncompared_unanswered=before.uncompared_unanswered + counts.uncompared_unanswered,
         left_out=_reasons(before.left_out, counts.left_out),
     )
 

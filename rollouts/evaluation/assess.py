@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rollouts.evaluation.counts import events_of
 from rollouts.evaluation.policy import (
     COST_SIZE,
     FAIL_AT,
@@ -14,11 +15,11 @@ from rollouts.evaluation.policy import (
     MIN_TARGET_REQUESTS,
     PASS_AT,
     RATE_COUNT_SIZE,
-    RATE_SIZE,
     RATES,
     Metric,
+    rate_size,
 )
-from rollouts.evaluation.state import ArmTotals, MetricState, State, events_of
+from rollouts.evaluation.state import ArmTotals, MetricState, State
 from rollouts.evaluation.statistics.grid import quantile
 from rollouts.evaluation.terms import Action, Status
 
@@ -137,7 +138,7 @@ def _is_judged(state: State, metric: Metric) -> bool:
         return False
     if metric in (Metric.UNANSWERED, Metric.ERROR_RATE):
         return True
-    return any(_has_values(arm, metric) for arm in (state.target, state.baseline))
+    return _has_values(state.target, metric) or _has_values(state.baseline, metric)
 
 
 def _has_values(arm: ArmTotals, metric: Metric) -> bool:
@@ -151,7 +152,7 @@ def _is_sizeable(state: State, metric: Metric) -> bool:
     millisecond."""
     strata = state.metrics[metric].strata
     if metric in RATES:
-        (plus, times), answered_rates = RATE_SIZE, state.metrics[metric].answered_rates
+        (plus, times), answered_rates = rate_size(metric), state.metrics[metric].answered_rates
         return (
             events_of(state.target, metric)[0] >= RATE_COUNT_SIZE
             and answered_rates.weight > 0

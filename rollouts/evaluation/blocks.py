@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rollouts.evaluation.counts import ArmCounts, MinuteCounts
+from rollouts.evaluation.counts import ArmCounts, MinuteCounts, combined, sums_of
 from rollouts.evaluation.statistics.grid import Histogram
 
 MIN_REQUESTS = 30
@@ -14,7 +14,7 @@ MIN_REQUESTS = 30
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The counts of both arms in a block that is still open, without `units`, `reasons` and `users`."""
+    """The counts of both arms in a block that is still open: the sums, latencies and costs that the factors need."""
 
     target: ArmCounts = field(default_factory=ArmCounts)
     baseline: ArmCounts = field(default_factory=ArmCounts)
@@ -25,7 +25,7 @@ class Block:
 
     @property
     def empty(self) -> bool:
-        return not any(arm.requests or arm.judged or arm.latency or arm.cost for arm in (self.target, self.baseline))
+        return not any(any(sums_of(arm)) or arm.latency or arm.cost for arm in (self.target, self.baseline))
 
     def joined(self, counts: MinuteCounts) -> Block:
         """Returns the block with the counts of one more minute."""
@@ -39,7 +39,7 @@ EMPTY = Block()
 
 def without_unused_counts(block: Block) -> Block:
     """Returns an open block reduced to what the factors need, which is how the state stores it."""
-    return block if block is EMPTY else Block(_bare(block.target), _bare(block.baseline))
+    return Block(_joined(EMPTY.target, block.target), _joined(EMPTY.baseline, block.baseline))
 
 
 def joined_histograms(one: Histogram, other: Histogram) -> Histogram:
@@ -53,33 +53,7 @@ def joined_histograms(one: Histogram, other: Histogram) -> Histogram:
 
 def _joined(one: ArmCounts, other: ArmCounts) -> ArmCounts:
     return ArmCounts(
-        requests=one.requests + other.requests,
-        unanswered=one.unanswered + other.unanswered,
-        judged=one.judged + other.judged,
-        errors=one.errors + other.errors,
-        answered=one.answered + other.answered,
-        contract=one.contract + other.contract,
-        truncated=one.truncated + other.truncated,
-        fallback=one.fallback + other.fallback,
-        empty=one.empty + other.empty,
-        stopped=one.stopped + other.stopped,
+        **combined(one, other),
         latency=joined_histograms(one.latency, other.latency),
         cost=joined_histograms(one.cost, other.cost),
-    )
-
-
-def _bare(arm: ArmCounts) -> ArmCounts:
-    return ArmCounts(
-        requests=arm.requests,
-        unanswered=arm.unanswered,
-        judged=arm.judged,
-        errors=arm.errors,
-        answered=arm.answered,
-        contract=arm.contract,
-        truncated=arm.truncated,
-        fallback=arm.fallback,
-        empty=arm.empty,
-        stopped=arm.stopped,
-        latency=arm.latency,
-        cost=arm.cost,
     )

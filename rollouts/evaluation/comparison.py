@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from rollouts.evaluation.counts import events_of
 from rollouts.evaluation.policy import RATES, Metric
-from rollouts.evaluation.state import State, events_of
+from rollouts.evaluation.state import State
 from rollouts.evaluation.statistics.intervals import (
     Figures,
     compared_means,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import add, attrgetter
+from typing import Any
 
-from rollouts.evaluation.policy import Metric
+from rollouts.evaluation.policy import EXACT, Metric
 from rollouts.evaluation.statistics.clusters import ClusterSums
 from rollouts.evaluation.statistics.grid import Histogram
 
@@ -89,3 +91,41 @@ class MinuteCounts:
     clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)
     target_clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)
     settling: bool = False
+
+
+SUMS = (
+    "requests",
+    "unanswered",
+    "judged",
+    "errors",
+    "answered",
+    "contract",
+    "truncated",
+    "fallback",
+    "empty",
+    "stopped",
+    "uncompared",
+    "uncompared_unanswered",
+)
+"""The numbers of requests that `ArmCounts` of several minutes and `state.ArmTotals` add up."""
+
+sums_of: Callable[[Any], tuple[int, ...]] = attrgetter(*SUMS)
+
+
+def combined(one: Any, other: Any, how: Callable[[int, int], int] = add) -> dict[str, Any]:
+    """Returns the `SUMS` of two counts or totals, added up or combined in another way, by name."""
+    return dict(zip(SUMS, map(how, sums_of(one), sums_of(other)), strict=True))
+
+
+_EVENTS: Mapping[Metric, Callable[[Any], tuple[int, int]]] = {
+    Metric.UNANSWERED: attrgetter("unanswered", "requests"),
+    Metric.ERROR_RATE: attrgetter("errors", "judged"),
+    Metric.STOPPED: attrgetter("stopped", "requests"),
+    **{metric: attrgetter(metric.value, "answered") for metric in EXACT},
+}
+
+
+def events_of(arm: Any, metric: Metric) -> tuple[int, int]:
+    """Returns the number of events of a rate in an arm's counts or totals, and of the requests they are counted
+    among."""
+    return _EVENTS[metric](arm)

@@ -8,8 +8,9 @@ from types import MappingProxyType
 
 from rollouts.evaluation.assess import Assessment, MetricStatus, assess
 from rollouts.evaluation.comparison import figures
+from rollouts.evaluation.counts import events_of
 from rollouts.evaluation.policy import FAIL_AT, MIN_TARGET_REQUESTS, PASS_AT, RATE_COUNT_SIZE, RATES, Metric
-from rollouts.evaluation.state import State, events_of
+from rollouts.evaluation.state import State
 from rollouts.evaluation.terms import Action, Status
 from rollouts.evaluation.words import about, dollars, milliseconds, share
 

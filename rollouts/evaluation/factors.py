@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from rollouts.evaluation.counts import ArmCounts
-from rollouts.evaluation.policy import EXACT, LATENCY_MARGIN, Metric
-from rollouts.evaluation.state import ArmTotals, MetricState, State, events_of
+from rollouts.evaluation.counts import ArmCounts, events_of
+from rollouts.evaluation.policy import LATENCY_MARGIN, RATES, Metric
+from rollouts.evaluation.state import ArmTotals, MetricState, State
 from rollouts.evaluation.statistics.evidence import (
     LOWER_ODDS,
     ODDS,
@@ -28,22 +28,9 @@ def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTota
     """Returns the metrics after a block with these counts of both arms. `before` holds the baseline's totals before the
     block."""
     metrics, latency, cost = state.metrics, state.latency.reference, state.cost.reference
-    allowed = 1 + state.policy.cost_allowance
+    allowed, waiting = 1 + state.policy.cost_allowance, state.waiting(Metric.LATENCY_AVERAGE)
     return {
-        Metric.UNANSWERED: _rate(
-            metrics[Metric.UNANSWERED],
-            (target.unanswered, target.requests),
-            (baseline.unanswered, baseline.requests),
-            margin_odds(errors=before.unanswered, requests=before.requests),
-            state.waiting(Metric.UNANSWERED),
-        ),
-        Metric.ERROR_RATE: _rate(
-            metrics[Metric.ERROR_RATE],
-            (target.errors, target.judged),
-            (baseline.errors, baseline.judged),
-            margin_odds(errors=before.errors, requests=before.judged),
-            state.waiting(Metric.ERROR_RATE),
-        ),
+        **_rates(state, target, baseline, before),
         Metric.LATENCY_P95: _slow(
             metrics[Metric.LATENCY_P95], target.latency, baseline.latency, latency, state.waiting(Metric.LATENCY_P95)
         ),
@@ -52,31 +39,27 @@ def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTota
             (target.latency, baseline.latency),
             latency,
             (1.0, LATENCY_MARGIN),
-            state.waiting(Metric.LATENCY_AVERAGE),
+            waiting,
         ),
         Metric.COST: _means(
-            metrics[Metric.COST],
-            (target.cost, baseline.cost),
-            cost,
-            (allowed, state.policy.cost_margin),
-            state.waiting(Metric.COST),
+            metrics[Metric.COST], (target.cost, baseline.cost), cost, (allowed, state.policy.cost_margin), waiting
         ),
-        **{
-            metric: _rate(
-                metrics[metric],
-                events_of(target, metric),
-                events_of(baseline, metric),
-                _margin(before, metric),
-                state.waiting(metric),
-            )
-            for metric in (*EXACT, Metric.STOPPED)
-        },
     }
 
 
-def _margin(before: ArmTotals, metric: Metric) -> float | None:
-    events, requests = events_of(before, metric)
-    return margin_odds(errors=events, requests=requests)
+def _rates(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals) -> Mapping[Metric, MetricState]:
+    waiting, found = state.waiting(Metric.UNANSWERED), {}
+    quiet: dict[tuple[int, int, int], MetricState] = {}
+    for metric in RATES:
+        one, own, theirs = state.metrics[metric], events_of(target, metric), events_of(baseline, metric)
+        if own[0] or theirs[0]:
+            events, requests = events_of(before, metric)
+            found[metric] = _rate(one, own, theirs, margin_odds(errors=events, requests=requests), waiting)
+        else:
+            # Most blocks have no event of most metrics, whose states are then one object (see `state.alike`).
+            key = (id(one), own[1], theirs[1])
+            found[metric] = quiet[key] = quiet.get(key) or _quiet(one, own[1], theirs[1])
+    return found
 
 
 def _weighed(
@@ -127,6 +110,31 @@ def _rate(
     counts = {"events": events, "drawn": drawn, "others_events": others_events, "others": others}
     metric = replace(_varied(metric, others, others_events), answered_rates=metric.answered_rates.with_events(**counts))
     return _weighed(metric, with_events(metric.strata, **counts), worse, (safe, rare), waiting)
+
+
+def _quiet(metric: MetricState, drawn: int, others: int) -> MetricState:
+    """Returns a rate metric after a block in which neither arm has an event: only its rarity says anything."""
+    if not drawn:
+        return metric
+    strata, answered_rates, safe = metric.strata, metric.answered_rates, metric.safe
+    if others:
+        counts = {"events": 0, "drawn": drawn, "others_events": 0, "others": others}
+        strata, answered_rates = with_events(strata, **counts), answered_rates.with_events(**counts)
+    if metric.design is not None:
+        rare = rare_factor(events=0, requests=drawn, rates=RARE_ERRORS)
+        safe = (safe[0], safe[1] + rare / metric.design)
+    return MetricState(
+        worse=metric.worse,
+        safe=safe,
+        evidence=metric.evidence,
+        peak=metric.peak,
+        design=metric.design,
+        next_design=metric.next_design,
+        strata=strata,
+        answered_rates=answered_rates,
+        variation=_varied(metric, others, 0).variation,
+        users=metric.users,
+    )
 
 
 def _slow(

@@ -33,6 +33,9 @@ class Metric(StrEnum):
     EMPTY = "empty"
     STOPPED = "stopped"
 
+    # Metrics are looked up many times a minute, and the hash of a string is quicker than that of a member.
+    __hash__ = str.__hash__
+
 
 EXACT = (Metric.CONTRACT, Metric.TRUNCATED, Metric.FALLBACK, Metric.EMPTY)
 """The exact signals, counted among answered requests: answers that break the schema they were asked for, were cut off
@@ -71,8 +74,9 @@ COST_MARGIN = 1.25
 LATENCY_P95_SIZE = 1.2
 LATENCY_AVERAGE_SIZE = 1.1
 COST_SIZE = 1.1
-RATE_SIZE = (0.005, 1.25)
-"""The smallest difference of two rates that is worth acting on: so many points more and so many times as much."""
+RATE_SIZE, EXACT_SIZE = (0.005, 1.25), (0.01, 1.25)
+"""The smallest difference of two rates, or of two shares with an exact signal, that is worth acting on: so many points
+more and so many times as much."""
 RATE_COUNT_SIZE = 3
 
 
@@ -105,10 +109,14 @@ class Policy:
         return COST_MARGIN * (1 + self.cost_allowance)
 
 
+def rate_size(metric: Metric) -> tuple[float, float]:
+    return EXACT_SIZE if metric in EXACT else RATE_SIZE
+
+
 def failing_difference(metric: Metric, baseline: float, cost_allowance: float) -> float:
     """Returns the difference of target and baseline below which the metric does not fail, however certain it is."""
     if metric in RATES:
-        plus, times = RATE_SIZE
+        plus, times = rate_size(metric)
         return max(plus, (times - 1) * baseline)
     sizes = {
         Metric.LATENCY_P95: LATENCY_P95_SIZE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -91,8 +92,9 @@ def _minimum_unanswered(case: _Case) -> str:
 
 
 def _minimum_duration(case: _Case) -> str:
+    # Rounded up, an unfinished minute would count as finished.
     return (
-        f"{case.elapsed_minutes:.0f} of {case.stage.min_duration_minutes:,} minutes of this stage have passed."
+        f"{math.floor(case.elapsed_minutes)} of {case.stage.min_duration_minutes:,} minutes of this stage have passed."
         " Nothing to do yet."
     )
 

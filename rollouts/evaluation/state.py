@@ -9,8 +9,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from rollouts.evaluation.blocks import EMPTY, Block
-from rollouts.evaluation.counts import ArmCounts
-from rollouts.evaluation.policy import EXACT, RATES, Metric, Policy
+from rollouts.evaluation.policy import RATES, Metric, Policy
 from rollouts.evaluation.statistics.clustering import Variation
 from rollouts.evaluation.statistics.evidence import ODDS, TILTS, log_mean
 from rollouts.evaluation.statistics.grid import Histogram, WeightedHistogram
@@ -19,6 +18,7 @@ from rollouts.evaluation.statistics.mixture import RATES_FIRST_SHARE, VALUES_FIR
 from rollouts.evaluation.statistics.reference import reference_from
 from rollouts.evaluation.statistics.sample_ratio import SampleRatio
 from rollouts.evaluation.statistics.strata import AnsweredRates, Strata
+from rollouts.evaluation.together import MIN_USUAL, Together
 from rollouts.evaluation.users import NOBODY, TILTS_OF, UserBlock
 
 FIRST_SHARE: Mapping[Metric, float] = MappingProxyType(
@@ -120,10 +120,13 @@ class ArmTotals:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The requests of one arm in the current stage, and those of them that got no proper answer."""
+    """The requests of one arm in the current stage, and those of them that got no proper answer; of both, how many are
+    not compared (see `ArmCounts`)."""
 
     requests: int = 0
     unanswered: int = 0
+    uncompared: int = 0
+    uncompared_unanswered: int = 0
 
     @property
     def answered(self) -> int:
@@ -133,6 +136,11 @@ class Served:
     def unanswered_share(self) -> float:
         return self.unanswered / self.requests if self.requests else 0.0
 
+    @property
+    def compared(self) -> Served:
+        """Returns the requests that are compared."""
+        return Served(self.requests - self.uncompared, self.unanswered - self.uncompared_unanswered)
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -140,8 +148,8 @@ class State:
 
     `weights` are the stages' weights in percent. `stage` is the latest stage that was seen; `last_stage` is the stage
     of the last counts, which may be late ones of an earlier stage. `usual` are the config's requests of the day before
-    the start, whatever version served them. The `_weights` are latencies by bin, weighted as in
-    `Strata`.
+    the start, whatever version served them, with which the blocks of both arms `together` are compared. The `_weights`
+    are latencies by bin, weighted as in `Strata`.
     """
 
     policy: Policy
@@ -165,11 +173,17 @@ class State:
     target_weights: WeightedHistogram = field(default_factory=dict)
     baseline_weights: WeightedHistogram = field(default_factory=dict)
     usual: Served = field(default_factory=Served)
+    together: Together = field(default_factory=Together)
 
     @property
     def stage_requests(self) -> int:
         """Returns the number of the target's requests in the current stage, answered or not."""
         return self.stage_target.requests
+
+    @property
+    def usual_share(self) -> float | None:
+        """Returns the unanswered share of the day before; None if that had too few requests to say what is usual."""
+        return self.usual.unanswered_share if self.usual.requests >= MIN_USUAL else None
 
     def waiting(self, metric: Metric) -> float:
         """Returns the weight of the metric's processes that have not begun."""
@@ -209,35 +223,25 @@ def initial_state(
         policy=policy,
         weights=tuple(weights),
         sticky=sticky,
-        metrics={
-            # Safety is tested by rarity and, for rates, at the margin's odds or, for slow requests, at five odds.
-            metric: begin(metric, tilts, safe)
-            for metric, tilts, safe in (
-                (Metric.UNANSWERED, len(ODDS), 2),
-                (Metric.ERROR_RATE, len(ODDS), 2),
-                *((metric, len(ODDS), 2) for metric in (*EXACT, Metric.STOPPED)),
-                (Metric.LATENCY_P95, len(ODDS), len(ODDS) + 1),
-                (Metric.LATENCY_AVERAGE, len(TILTS), len(TILTS)),
-                (Metric.COST, len(TILTS), len(TILTS)),
-            )
-        },
+        metrics=alike(
+            {
+                # Safety is tested by rarity and, for rates, at the margin's odds or, for slow requests, at five odds.
+                **{metric: begin(metric, len(ODDS), 2) for metric in RATES},
+                Metric.LATENCY_P95: begin(Metric.LATENCY_P95, len(ODDS), len(ODDS) + 1),
+                Metric.LATENCY_AVERAGE: begin(Metric.LATENCY_AVERAGE, len(TILTS), len(TILTS)),
+                Metric.COST: begin(Metric.COST, len(TILTS), len(TILTS)),
+            }
+        ),
         latency=Learning(latency, reference_from(latency)),
         cost=Learning(cost, reference_from(cost)),
         usual=Served(requests=usual_unanswered[1], unanswered=usual_unanswered[0]),
     )
 
 
-def events_of(arm: ArmTotals | ArmCounts, metric: Metric) -> tuple[int, int]:
-    """Returns the number of events of a rate and the number of requests they are counted among."""
-    match metric:
-        case Metric.ERROR_RATE:
-            return arm.errors, arm.judged
-        case Metric.UNANSWERED:
-            return arm.unanswered, arm.requests
-        case Metric.STOPPED:
-            return arm.stopped, arm.requests
-    events: int = getattr(arm, metric.value)
-    return events, arm.answered
+def alike(metrics: Mapping[Metric, MetricState]) -> Mapping[Metric, MetricState]:
+    """Returns the metrics with equal ones as one object, which is advanced once for all of them."""
+    known: dict[MetricState, MetricState] = {}
+    return {metric: known.setdefault(one, one) for metric, one in metrics.items()}
 
 
 def at_stage(state: State, stage: int) -> State:
@@ -246,4 +250,4 @@ def at_stage(state: State, stage: int) -> State:
     if state.stage == stage:
         return state
     # The processes of this stage do not begin here, because the stage has no evidence yet.
-    return replace(state, stage_target=Served(), stage_baseline=Served())
+    return replace(state, stage_target=Served(), stage_baseline=Served(), together=Together())

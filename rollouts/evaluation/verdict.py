@@ -67,6 +67,8 @@ def decided(state: State, assessment: Assessment, stage: Stage, *, elapsed_minut
         return Decision.WAIT, Reason.USERS_UNDECIDED
     if assessment.sample_ratio_alarm:
         return Decision.WAIT, Reason.SAMPLE_RATIO
+    if _is_worse_for_all(state):
+        return Decision.WAIT, Reason.WORSE_FOR_ALL
     if stage.weight >= 100:
         # The last stage has no baseline to compare with, so the evidence of the stages before decides.
         return Decision.PROMOTE, Reason.NO_CONTROL
@@ -86,7 +88,7 @@ def _minima(state: State, stage: Stage, elapsed_minutes: float) -> tuple[Decisio
 
 def _mostly_unanswered(state: State) -> Decision:
     """Returns whether the target itself leaves most requests without an answer, beyond doubt."""
-    target, baseline = state.stage_target, state.stage_baseline
+    target, baseline = state.stage_target.compared, state.stage_baseline.compared
     least, least_baseline = _MIN_COMPARED
     its_own = (
         target.requests >= least
@@ -132,7 +134,13 @@ def _uncompared(state: State) -> bool:
         return False
     target, baseline = state.stage_target, state.stage_baseline
     enough = target.unanswered >= RATE_COUNT_SIZE and target.unanswered_share > _MAX_UNCOMPARED
-    return enough and (baseline.requests < _MIN_COMPARED[1] or _is_grossly_worse(state))
+    return enough and (baseline.compared.requests < _MIN_COMPARED[1] or _is_grossly_worse(state))
+
+
+def _is_worse_for_all(state: State) -> bool:
+    """Returns whether both arms together have been leaving more requests unanswered than the config did before. The
+    target may be the cause, by a limit that both share, or it may not, so this only holds the rollout."""
+    return state.policy.unanswered is not Action.IGNORE and state.together.is_worse
 
 
 def _by_status(state: State, assessment: Assessment, stage: Stage) -> tuple[Decision, Reason]:

@@ -21,14 +21,17 @@ def arm(
     errors: int = 0,
     *,
     unanswered: int | None = None,
+    answered: int | None = None,
     units: int | None = None,
     ms: Sequence[int] = (),
     usd: Sequence[str] = (),
     reasons: Mapping[str, int] | None = None,
     users: UserCounts | None = None,
+    **counts: int,
 ) -> ArmCounts:
-    """Returns the counts of one arm, whose errors are unanswered unless another number is given; `ms` and `usd` are
-    the values of single requests."""
+    """Returns the counts of one arm, whose errors are unanswered, and whose other requests are answered, unless other
+    numbers are given; `ms` and `usd` are the values of single requests, `counts` further sums."""
+    gone = errors if unanswered is None else unanswered
     latency: dict[int, int] = {}
     for value in ms:
         latency[bin_of(value)] = latency.get(bin_of(value), 0) + 1
@@ -38,9 +41,10 @@ def arm(
         cost[number] = cost.get(number, 0) + 1
     return ArmCounts(
         requests=requests,
-        unanswered=errors if unanswered is None else unanswered,
+        unanswered=gone,
         judged=requests,
         errors=errors,
+        answered=requests - max(errors, gone) if answered is None else answered,
         units=requests if units is None else units,
         latency=latency,
         latency_ms=sum(ms),
@@ -48,6 +52,7 @@ def arm(
         cost_usd=sum(map(Decimal, usd), Decimal(0)),
         reasons=reasons or {},
         users=users or UserCounts(),
+        **counts,  # type: ignore[arg-type]  # they are numbers all
     )
 
 

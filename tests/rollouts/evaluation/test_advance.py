@@ -1,4 +1,4 @@
-"""The state of an evaluation from minute to minute, by the second formula."""
+"""The state of an evaluation from minute to minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures that people are shown and their intervals, by the second formula."""
+"""The figures that people are shown and their intervals."""
 
 from __future__ import annotations
 

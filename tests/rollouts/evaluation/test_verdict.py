@@ -1,4 +1,4 @@
-"""The verdicts of the second formula: when an automatic rollout promotes, rolls back or waits."""
+"""The verdicts: when an automatic rollout promotes, rolls back or waits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_assess__equal_arms_for_long__passes_in_everything() -> None:
 
     assert assessment.status is Status.PASSING
     assert {one.status for one in assessment.metrics.values()} == {Status.PASSING}
-    assert all(one.judged and one.p_value == 1 for one in assessment.metrics.values())
+    assert {one.metric for one in assessment.metrics.values() if not one.judged} == {Metric.STOPPED}
+    assert all(one.p_value == 1 for one in assessment.metrics.values())
 
 
 def test_assess__nothing_yet__is_inconclusive() -> None:

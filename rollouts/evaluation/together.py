@@ -1,0 +1,42 @@
+"""Both arms together against the config's day before the start: a fault that the arms share shows in no comparison of
+them, as when the target's tokens use up a limit of the project that refuses both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIN_USUAL = 30
+"""The requests of the day before from which on it says what is usual. With fewer, nothing is worse than usual."""
+
+_PLUS, _TIMES = 0.02, 2.0
+_LATEST, _FEWEST = 30, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The latest blocks of a stage, at most 30. A bit of `worse` says whether its block left more requests unanswered
+    than usual; the lowest one is that of the latest block.
+
+    Whole blocks are counted rather than requests, so that an outage of a quarter of an hour is over when it is over: as
+    a share of the requests it would stand for hours.
+    """
+
+    blocks: int = 0
+    worse: int = 0
+
+    def with_block(self, requests: int, unanswered: int, usual: float | None) -> Together:
+        """Returns the blocks after another one; `usual` is the unanswered share of the day before, None where that is
+        not known."""
+        if usual is None or not requests:
+            return self
+        worse = unanswered >= (usual + _PLUS) * requests and unanswered >= _TIMES * usual * requests
+        return Together(min(self.blocks + 1, _LATEST), (self.worse << 1 | worse) & ((1 << _LATEST) - 1))
+
+    @property
+    def worse_blocks(self) -> int:
+        return self.worse.bit_count()
+
+    @property
+    def is_worse(self) -> bool:
+        """Returns whether two thirds of the latest blocks were worse than usual."""
+        return self.blocks >= _FEWEST and 3 * self.worse_blocks >= 2 * self.blocks
