@@ -6,9 +6,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from tqdm import tqdm
 
@@ -19,6 +21,7 @@ from benchmarks.rollouts.outcomes import Outcome, Results
 from benchmarks.rollouts.panels import panels
 from benchmarks.rollouts.picture import svg
 from benchmarks.rollouts.promises import PROMISES, REMARKS
+from benchmarks.rollouts.results import Chunk, ResultsFile, Simulated
 from benchmarks.rollouts.runs import Run, simulate
 from benchmarks.targets.base import ROOT
 
@@ -29,56 +32,81 @@ _QUICK_SCALE = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run; `cells` are the names of the cells to run."""
+    """The options of a run; `cells` are the names of the cells to run, `results` the file that keeps the runs, if
+    any. With `show` nothing is simulated, and what the file has is shown."""
 
     scale: float
     processes: int
     seed: int
     write_docs: bool
     cells: tuple[str, ...]
+    results: Path | None = None
+    show: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A chunk of runs of one cell, which one process simulates at a time."""
-
-    cell: str
-    first: int
-    count: int
-    seed: int
-
-
-def run_chunk(chunk: Chunk) -> tuple[str, list[Run]]:
-    cell = CELLS[chunk.cell]
+def run_chunk(chunk: Chunk) -> Simulated:
+    cell, began = CELLS[chunk.cell], time.process_time()
     numbers = range(chunk.first, chunk.first + chunk.count)
-    return chunk.cell, [simulate(cell.world, cell.plan, f"{chunk.seed}:{chunk.cell}:{number}") for number in numbers]
+    runs = [simulate(cell.world, cell.plan, f"{chunk.seed}:{chunk.cell}:{number}") for number in numbers]
+    return Simulated(chunk, runs, time.process_time() - began)
 
 
-def run_all(options: Options) -> Results:
-    chunks = _chunks(options)
-    results: dict[str, list[Run]] = {name: [] for name in options.cells}
-    total = sum(chunk.count for chunk in chunks)
-    with tqdm(total=total, desc="simulating", unit="rollout") as progress:
-        for name, runs in _each(chunks, options.processes):
-            results[name] += runs
-            progress.update(len(runs))
+def run_all(options: Options) -> list[Simulated]:
+    """Returns the runs of all cells, from the file where it has them; the others are simulated and added to it."""
+    chunks, file = _chunks(options), ResultsFile(options.results, CELLS) if options.results else None
+    held = {chunk: one for chunk in chunks if file and (one := file.get(chunk))}
+    with tqdm(total=sum(chunk.count for chunk in chunks), desc="simulating", unit="rollout") as progress:
+        progress.update(sum(chunk.count for chunk in held))
+        missing = [] if options.show else [chunk for chunk in chunks if chunk not in held]
+        for simulated in _each(missing, options.processes):
+            held[simulated.chunk] = simulated
+            progress.update(simulated.chunk.count)
+            if file:
+                file.add(simulated)
+    return [held[chunk] for chunk in chunks if chunk in held]
+
+
+def by_cell(simulated: Sequence[Simulated], cells: Sequence[str]) -> Results:
+    results: dict[str, list[Run]] = {name: [] for name in cells}
+    for one in simulated:
+        results[one.chunk.cell] += one.runs
     return results
 
 
 def _chunks(options: Options) -> list[Chunk]:
+    """Returns the chunks of all cells, the first ones of each before the second ones: after an interruption every cell
+    has about as many runs."""
     chunks = []
     for name in options.cells:
-        runs = max(2, round(CELLS[name].runs * options.scale))
+        runs = _runs(name, options)
         chunks += [Chunk(name, first, min(_CHUNK, runs - first), options.seed) for first in range(0, runs, _CHUNK)]
-    return chunks
+    return sorted(chunks, key=lambda chunk: chunk.first)
 
 
-def _each(chunks: Sequence[Chunk], processes: int) -> Iterator[tuple[str, list[Run]]]:
+def _runs(cell: str, options: Options) -> int:
+    return max(2, round(CELLS[cell].runs * options.scale))
+
+
+def _each(chunks: Sequence[Chunk], processes: int) -> Iterator[Simulated]:
     if processes == 1:
         yield from map(run_chunk, chunks)
         return
     with ProcessPoolExecutor(processes) as pool:
         yield from pool.map(run_chunk, chunks)
+
+
+def cost(simulated: Sequence[Simulated], options: Options) -> str:
+    """Returns a sentence on the CPU time: what these runs took, and what those that are missing at this scale would
+    take."""
+    spent, lacking, took = 0.0, 0, 0.0
+    for name in options.cells:
+        mine = [one for one in simulated if one.chunk.cell == name]
+        seconds, done = sum(one.seconds for one in mine), sum(one.chunk.count for one in mine)
+        missing = _runs(name, options) - done
+        spent, lacking = spent + seconds, lacking + missing
+        took += missing * seconds / done if done else 0.0
+    text = f"The runs took {spent / 3600:.2f} h of CPU time."
+    return f"{text} {lacking:,} are missing, which would take {took / 3600:.2f} h." if lacking else text
 
 
 def markdown(results: Results, options: Options) -> str:
@@ -130,6 +158,8 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write-docs", action="store_true", help="put table and picture into docs/")
     parser.add_argument("--quick", action="store_true", help="two or more runs of everything: under a minute")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="keep the runs there, and go on where it ends")
+    parser.add_argument("--show", action="store_true", help="simulate nothing: show what the file of --results has")
     parser.add_argument("--only", action="append", metavar="NAME", help="only the cells whose names hold this text")
     options = parser.parse_args(arguments)
     if options.scale <= 0 or options.processes < 1:
@@ -139,16 +169,20 @@ def parse(arguments: Sequence[str]) -> Options:
         parser.error(f"--only: no cell is called so. There are: {'; '.join(CELLS)}")
     if options.write_docs and len(cells) < len(CELLS):
         parser.error("--write-docs needs all cells, so it does not go with --only")
+    if options.show and (options.write_docs or not options.results):
+        parser.error("--show needs --results, and does not go with --write-docs")
     scale = _QUICK_SCALE if options.quick else options.scale
-    return Options(scale, options.processes, options.seed, options.write_docs, cells)
+    return Options(scale, options.processes, options.seed, options.write_docs, cells, options.results, options.show)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the simulations. Returns 0, or 1 when a promise is broken beyond chance."""
     options = parse(arguments)
-    results = run_all(options)
+    simulated = run_all(options)
+    results = by_cell(simulated, options.cells)
     text = markdown(results, options)
     print(text)
+    print(cost(simulated, options))
     if options.write_docs:
         (DOCS / "rollouts.svg").write_text(svg(panels(results)))
         report.write(DOCS / "rollouts.md", text)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from benchmarks.rollouts.runs import Plan, only
-from benchmarks.rollouts.worlds import Fault, Users, Weather, World
+from benchmarks.rollouts.worlds import Budget, Fault, Questions, RateLimit, Sessions, Signals, Users, Weather, World
 from rollouts.evaluation import Metric, Policy
 from rollouts.evaluation.policy import LATENCY_MARGIN
 
@@ -22,6 +22,7 @@ UNANSWERED, ERRORS, SLOW, AVERAGE, COST = (
 HARMLESS_RUNS = 2000
 BROKEN_RUNS = 1000
 _HARM_RUNS = 400
+_FEW_RUNS = 200
 _DAY = 1440
 _STICKY_MINUTES = 9 * 60
 """The length of a sticky rollout: the default plan and one hour more."""
@@ -37,7 +38,7 @@ class Cell:
 
 
 _STORM = Weather(spells=True, outages=True, bursts=True, drift=9)
-_CACHED = 3000
+_CACHED = Questions()
 _AUTO = Plan(auto=True, peers=True)
 _WATCH_ERRORS = Plan(until=ERRORS, policy=only(UNANSWERED, ERRORS), peers=True)
 TRAFFIC: Mapping[float, tuple[int, ...]] = {
@@ -138,6 +139,96 @@ STICKY_CELLS: Mapping[str, Cell] = {
 }
 """Harmless targets under sticky allocation, for nine hours: most of these rollouts wait at 50 % until the end."""
 
+CACHES: Mapping[str, Cell] = {
+    f"cache, {name}": Cell(World(values=True, questions=questions), Plan(auto=True), HARMLESS_RUNS)
+    for name, questions in {
+        "popular questions slow": Questions(slower=0.25),
+        "popular questions a little slow": Questions(slower=0.1),
+        "popular questions fail": Questions(failing=0.25),
+        "questions alike": Questions(),
+        "latency of its own for each question": Questions(spread=0.8),
+        "popular questions fast": Questions(slower=-0.25),
+    }.items()
+}
+"""Harmless targets beside a warm response cache, whose popular questions may differ from the others."""
+
+HITS_ONLY: Mapping[str, Cell] = {
+    f"{name}, hits left out only": Cell(replace(cell.world, compared_alike=False), cell.plan, _FEW_RUNS)
+    for name, cell in CACHES.items()
+}
+"""The same, when a hit is left out and the same question of the other arm is not."""
+
+_SESSIONS = Sessions(open=90, minutes=30)
+_SESSION_BUDGET, _USER_BUDGET = Budget(24, 30 * _DAY), Budget(24, 60)
+_SPENDERS = Users(300, icc=0.05, activity=3.0)
+_BUDGETS: Mapping[str, World] = {
+    "budgets of sessions": World(values=True, sessions=_SESSIONS, budget=_SESSION_BUDGET),
+    "budgets of users, by the hour": World(values=True, users=_SPENDERS, budget=_USER_BUDGET),
+    "budgets of users, by the day": World(values=True, users=_SPENDERS, budget=Budget(576, _DAY)),
+    "budgets of keys": World(values=True, budget=Budget(6000, _DAY, keys=20)),
+}
+LIMITS: Mapping[str, Cell] = {
+    **{
+        name: Cell(world, Plan(auto=True, minutes=_STICKY_MINUTES if world.is_sticky else _DAY), HARMLESS_RUNS)
+        for name, world in _BUDGETS.items()
+    },
+    "requests per minute of users": Cell(
+        World(users=Users(300, icc=0.05), rate_limit=RateLimit(2)),
+        Plan(auto=True, minutes=_STICKY_MINUTES),
+        HARMLESS_RUNS,
+    ),
+    "requests per minute of keys": Cell(World(rate_limit=RateLimit(5, keys=20)), Plan(auto=True), HARMLESS_RUNS),
+}
+"""Harmless targets where units run into their limits in both arms."""
+
+_START_UP = World(values=True, start_up=3)
+WARMING: Mapping[str, Cell] = {
+    "start-up of three minutes": Cell(_START_UP, Plan(auto=True), HARMLESS_RUNS),
+    **{
+        f"prompt cache, {rate}/min": Cell(
+            World(values=True, rate=rate, prompt_cache=True), Plan(auto=True, minutes=_days(rate)), HARMLESS_RUNS
+        )
+        for rate in (10, 30, 60)
+    },
+}
+"""Harmless targets that are slower or dearer until something has warmed up."""
+
+_SIGNALS = Signals(contract=0.02, truncated=0.10, empty=0.01)
+SIGNALS: Mapping[str, Cell] = {
+    "signals of both arms": Cell(
+        World(values=True, signals=_SIGNALS, weather=Weather(fallbacks=True)), Plan(auto=True), HARMLESS_RUNS
+    ),
+    "signals of both arms, sticky, 300 users": Cell(
+        World(signals=_SIGNALS, weather=Weather(fallbacks=True), users=Users(300, icc=0.05)),
+        Plan(auto=True, minutes=_STICKY_MINUTES),
+        HARMLESS_RUNS,
+    ),
+}
+"""Harmless targets whose answers have the exact signals as often as the baseline's."""
+
+FAULTY: Mapping[str, Cell] = {
+    name: Cell(World(signals=_SIGNALS, target_signals=replace(_SIGNALS, **share)), Plan(auto=True), BROKEN_RUNS)
+    for name, share in {
+        "every answer breaks its schema": {"contract": 1.0},
+        "half of the answers break their schema": {"contract": 0.5},
+        "every answer cut off": {"truncated": 1.0},
+        "every answer empty": {"empty": 1.0},
+        "every answer of the fallback": {"fallback": 1.0},
+    }.items()
+}
+"""Targets that answer every request, and badly."""
+
+_ALLOWED = Policy(cost_allowance=2.5)
+DRAINED: Mapping[str, Cell] = {
+    f"{name}, target three times as dear": Cell(
+        replace(_BUDGETS[name], cost_factor=3.0), Plan(auto=True, policy=_ALLOWED), BROKEN_RUNS
+    )
+    for name in ("budgets of sessions", "budgets of users, by the hour")
+}
+
+SHARED_LIMIT = "tokens of the project, target of three times the tokens"
+UNSETTLED = "start-up of three minutes, judged at once"
+
 _HARM: Mapping[str, Cell] = {
     "errors 2 to 4 %": _harmful(World(target_errors=0.04)),
     "errors 2 to 6 %": _harmful(World(target_errors=0.06)),
@@ -148,6 +239,7 @@ _HARM: Mapping[str, Cell] = {
     "errors 2 to 6 %, sticky, 300 users": _harmful(World(target_errors=0.06, users=Users(300, icc=0.05)), _AUTO),
     "errors 0 to 1 %": _harmful(World(errors=0.0, target_errors=0.01)),
     "errors 5 to 20 %": _harmful(World(errors=0.05, target_errors=0.20)),
+    "errors 2 to 12 %": _harmful(World(target_errors=0.12)),
     "errors 2 to 50 %": _harmful(World(target_errors=0.5)),
     "errors 2 to 100 %": _harmful(World(target_errors=1.0)),
     "errors 2 to 6 % from stage 4": _harmful(World(target_errors=0.06, harm_from=4)),
@@ -192,7 +284,25 @@ _OTHERS: Mapping[str, Cell] = {
     "sticky, clustering unknown": Cell(World(users=Users(300, icc=0.2, clusters_reported=False)), _WATCH_ERRORS, 200),
     "records lost": Cell(World(lost=0.2), Plan(), 300),
     "records lost, all of the target's at 50 %": Cell(World(lost=1.0, harm_from=5), Plan(), 300),
-    "intervals": Cell(World(values=True), Plan(intervals=True), 300),
+    "intervals": Cell(World(values=True, signals=_SIGNALS, cancelled=0.02), Plan(intervals=True), 300),
+    SHARED_LIMIT: Cell(
+        World(values=True, weather=Weather(steady=True), cost_factor=3.0, token_limit=2.0),
+        Plan(auto=True, policy=_ALLOWED),
+        _FEW_RUNS,
+    ),
+    UNSETTLED: Cell(_START_UP, Plan(auto=True, settles=False), _FEW_RUNS),
 }
 
-CELLS: Mapping[str, Cell] = {**ERRORS_ONLY, **RANDOM, **STICKY_CELLS, **_HARM, **BROKEN, **_OTHERS}
+HARMLESS_OF_THE_LOG: Mapping[str, Cell] = {**CACHES, **LIMITS, **WARMING, **SIGNALS}
+CELLS: Mapping[str, Cell] = {
+    **ERRORS_ONLY,
+    **RANDOM,
+    **STICKY_CELLS,
+    **HARMLESS_OF_THE_LOG,
+    **HITS_ONLY,
+    **_HARM,
+    **BROKEN,
+    **FAULTY,
+    **DRAINED,
+    **_OTHERS,
+}

@@ -40,6 +40,19 @@ def histograms(cells: Integers, bins: Integers, number: int) -> list[Histogram]:
     return [dict(zip(keys[begin:end], values[begin:end], strict=True)) for begin, end in pairwise(ends)]
 
 
+def sums_before(group: Integers, values: Floats) -> Floats:
+    """Returns the sum of the earlier values of each one's group."""
+    order = np.argsort(group, kind="stable")
+    if not len(order):
+        return np.zeros(0)
+    sorted_group, total = group[order], np.cumsum(values[order])
+    begins = np.flatnonzero(np.concatenate(([True], sorted_group[1:] != sorted_group[:-1])))
+    before_group = (total - values[order])[begins]
+    found = np.empty(len(order))
+    found[order] = total - values[order] - np.repeat(before_group, np.diff(np.concatenate((begins, [len(order)]))))
+    return found
+
+
 def sums(cells: Integers, values: Floats, number: int) -> list[int]:
     """Returns the sum of the values of each cell, in whole units."""
     total: list[int] = np.rint(np.bincount(cells, weights=values, minlength=number)).astype(np.int64).tolist()

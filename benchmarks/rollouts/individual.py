@@ -1,10 +1,10 @@
-"""Traffic drawn request by request: users, caches, faults, retries, and clients who leave."""
+"""Traffic drawn request by request: users, caches, limits, faults, retries, and clients who leave."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from typing_extensions import override
@@ -12,12 +12,16 @@ from typing_extensions import override
 from benchmarks.rollouts.cache import Cache
 from benchmarks.rollouts.counting import Flags, Floats, Integers
 from benchmarks.rollouts.crowd import Crowd
+from benchmarks.rollouts.limits import Spending, beyond_tokens, limited
 from benchmarks.rollouts.requests import Requests
+from benchmarks.rollouts.sessions import SessionCrowd
+from benchmarks.rollouts.signals import signals
 from benchmarks.rollouts.tally import Tally
 from benchmarks.rollouts.traffic import Traffic
-from benchmarks.rollouts.values import Values
+from benchmarks.rollouts.values import MEAN_COST, REFERENCE_VALUES, Values
+from benchmarks.rollouts.warmth import COLD_DEARER, COLD_SLOWER, Prompts
 from benchmarks.rollouts.weather import Conditions, error_rates, odds_ratio
-from benchmarks.rollouts.worlds import Fault, World
+from benchmarks.rollouts.worlds import Fault, Users, World
 from rollouts.evaluation import ArmCounts, MinuteCounts
 from rollouts.evaluation.statistics.grid import Histogram
 
@@ -25,6 +29,25 @@ _FAILS_AGAIN = 0.5
 """The smallest chance that a failed request fails again."""
 _HANGS_MINUTES = 3
 _REPORTED_MINUTES = 1
+_START_UP_SLOWER = 3.0
+_HOURS_BEFORE = 6
+"""The hours before the rollout that are drawn where budgets are used up before it begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """The requests that arrive, with the repeated ones: minute, user, arm, question, and whether they fail."""
+
+    minute: Integers
+    user: Integers
+    target: Flags
+    question: Integers
+    failed: Flags
+
+    def at(self, chosen: Flags | Integers) -> _Tried:
+        return _Tried(
+            self.minute[chosen], self.user[chosen], self.target[chosen], self.question[chosen], self.failed[chosen]
+        )
 
 
 class Individual(Traffic):
@@ -32,23 +55,53 @@ class Individual(Traffic):
 
     def __init__(self, world: World, rng: np.random.Generator) -> None:
         super().__init__(world, rng)
-        self._crowd = Crowd(world.users, world.errors, rng) if world.users else None
-        self._cache = Cache(world.questions) if world.questions else None
+        self._crowd = _crowd(world, rng)
+        self._keys = _keys(world, rng)
+        self._cache = Cache(world.questions, rng) if world.questions else None
         if self._cache:
             self._cache.warm(rng, world.rate, world.errors)
-        values = Values(world, self._crowd, rng)
-        self._usual = values.reference()
-        self._tally = Tally(world, values, self._usual, self._crowd)
+        self._prompts = Prompts() if world.prompt_cache else None
+        units = self._keys or self._crowd
+        self._spending = Spending(world.budget, units.number) if world.budget and units else None
+        self._values = Values(world, self._crowd, rng)
+        self._usual = self._values.reference(self._usually_slow())
+        self._tally = Tally(world, self._usual, self._crowd)
+        self._before = self._hours_before() if world.budget else super().usual_unanswered()
+
+    def _usually_slow(self) -> Floats:
+        if not self._cache:
+            return np.ones(REFERENCE_VALUES)
+        return self._cache.slow[self._cache.drawn(self.rng, REFERENCE_VALUES)]
 
     @override
     def reference(self) -> tuple[Histogram, Histogram]:
         return self._usual
 
     @override
+    def usual_unanswered(self) -> tuple[int, int]:
+        return self._before
+
+    def _hours_before(self) -> tuple[int, int]:
+        """Draws the hours before the rollout, in which budgets are spent, and returns the unanswered requests and all
+        requests."""
+        unanswered = requests = 0
+        for hour in range(-_HOURS_BEFORE, 0):
+            first = 1 + 60 * hour
+            drawn = self.requests(first, 0, 0, self._sky.minutes(first, 60))
+            unanswered += int((drawn.refused | drawn.failed | drawn.early).sum())
+            requests += len(drawn.minute)
+            self._settle_units(60)
+        return unanswered, requests
+
+    @override
     def settle(self, minutes: int) -> None:
         self._tally.settle(minutes)
-        if self._cache:
-            self._cache.settle(minutes)
+        self._settle_units(minutes)
+
+    def _settle_units(self, minutes: int) -> None:
+        for one in (self._cache, self._prompts, self._spending):
+            if one:
+                one.settle(minutes)
 
     @override
     def draw(self, first: int, stage: int, weight: int, conditions: Conditions) -> Sequence[MinuteCounts]:
@@ -61,38 +114,107 @@ class Individual(Traffic):
     def requests(self, first: int, stage: int, weight: int, conditions: Conditions) -> Requests:
         """Returns the requests that arrive under these conditions."""
         world, rng = self.world, self.rng
-        minute, user, target, failed = self._tried(stage, weight, conditions)
-        if world.lost and stage >= world.harm_from:
-            kept = ~target | (rng.random(len(minute)) >= world.lost)
-            minute, user, target, failed = minute[kept], user[kept], target[kept], failed[kept]
-        nothing = np.zeros(len(minute), dtype=bool)
-        broken = nothing
-        if world.fault and stage >= world.harm_from:
-            broken = target & (rng.random(len(minute)) < world.fault_share)
-        left = rng.random(len(minute)) < world.cancelled if world.cancelled else nothing
-        early = left & (rng.random(len(minute)) < 0.5) if world.cancelled else nothing
-        hit = self._cache.hits(rng, first, minute, target, ~(failed | broken | left)) if self._cache else nothing
-        return Requests(minute, user, target, hit, failed & ~broken & ~left, broken, left & ~broken, early & ~broken)
+        harmed = stage >= world.harm_from
+        tried = self._tried(first, stage, weight, conditions)
+        if world.lost and harmed:
+            tried = tried.at(~tried.target | (rng.random(len(tried.minute)) >= world.lost))
+        minute, user, target = tried.minute, tried.user, tried.target
+        number, nothing = len(minute), np.zeros(len(minute), dtype=bool)
+        latency, cost = self._drawn_values(first, tried, conditions, harmed=harmed)
+        above, refused = self._refused(first, tried, cost)
+        goes_on = ~(above | refused)
+        failed = tried.failed & goes_on
+        broken = left = early = nothing
+        if world.fault and harmed:
+            broken = target & goes_on & (rng.random(number) < world.fault_share)
+        if world.cancelled:
+            left = goes_on & ~broken & (rng.random(number) < world.cancelled)
+            early = left & (rng.random(number) < 0.5)
+        hit = elsewhere = nothing
+        if self._cache:
+            answered = goes_on & ~(failed | broken | left)
+            hit, elsewhere = self._cache.hits(first, minute, target, tried.question, answered)
+        return Requests(
+            minute=minute,
+            user=user,
+            target=target,
+            failed=failed & ~broken & ~left,
+            broken=broken,
+            left=left,
+            early=early,
+            refused=refused & ~above,
+            hit=hit,
+            elsewhere=elsewhere if world.compared_alike else nothing,
+            limited=above,
+            latency=latency,
+            cost=cost,
+            signals=signals(world, rng, target & harmed, conditions.fallback[minute]),
+        )
 
-    def _tried(self, stage: int, weight: int, conditions: Conditions) -> tuple[Integers, Integers, Flags, Flags]:
-        """Returns minutes, users, arms and failures, with the repeated requests."""
+    def _drawn_values(
+        self, first: int, tried: _Tried, conditions: Conditions, *, harmed: bool
+    ) -> tuple[Floats, Floats] | tuple[None, None]:
+        """Returns the latencies and costs that the answers have, or would have."""
+        world = self.world
+        if not world.values:
+            return None, None
+        harm = tried.target & harmed
+        slow = np.where(harm, world.latency_factor, 1.0) * conditions.slow[tried.minute]
+        dear = np.where(harm, world.cost_factor, 1.0)
+        if self._cache:
+            slow *= self._cache.slow[tried.question]
+        if self._prompts:
+            cold = self._prompts.cold(self.rng, first, tried.minute, tried.target)
+            slow[cold] *= COLD_SLOWER
+            dear[cold] *= COLD_DEARER
+        if world.start_up:
+            starting = first + tried.minute < self.stage_began + world.start_up
+            slow[tried.target & starting] *= _START_UP_SLOWER
+        return self._values.latency(tried.user, slow), self._values.cost(tried.user, dear)
+
+    def _refused(self, first: int, tried: _Tried, cost: Floats | None) -> tuple[Flags, Flags]:
+        """Returns the requests above a rate limit, and those for which a budget or the project's tokens are used
+        up."""
+        world, nothing = self.world, np.zeros(len(tried.minute), dtype=bool)
+        unit = self._keys.drawn(self.rng, len(tried.minute)) if self._keys else tried.user
+        above = limited(world.rate_limit, tried.minute, unit) if world.rate_limit else nothing
+        if cost is None:
+            return above, nothing
+        spent = np.where(above | tried.failed, 0.0, cost)
+        if self._spending:
+            return above, self._spending.refused(first, tried.minute, unit, spent)
+        if world.token_limit:
+            return above, beyond_tokens(world.token_limit * world.rate * MEAN_COST, tried.minute, spent)
+        return above, nothing
+
+    def _tried(self, first: int, stage: int, weight: int, conditions: Conditions) -> _Tried:
         world, rng = self.world, self.rng
         total = rng.poisson(world.rate * conditions.load)
         minute = np.repeat(np.arange(len(total)), total)
-        user = self._crowd.drawn(rng, len(minute)) if self._crowd else np.zeros(len(minute), dtype=np.int64)
+        user = self._users(first, minute)
+        question = self._cache.drawn(rng, len(minute)) if self._cache else np.zeros(len(minute), dtype=np.int64)
         tries, min_chance = [], 0.0
         for _ in range(1 + world.retries):
             target = self._arms(user, weight)
             chance = np.maximum(self._chances(minute, user, target, stage, conditions), min_chance)
-            failed = rng.random(len(minute)) < chance
-            tries.append((minute, user, target, failed))
-            minute, user, min_chance = minute[failed], user[failed], _FAILS_AGAIN
+            if self._cache:
+                chance = chance * self._cache.failing[question]
+            tried = _Tried(minute, user, target, question, rng.random(len(minute)) < chance)
+            tries.append(tried)
+            again = tried.at(tried.failed)
+            minute, user, question, min_chance = again.minute, again.user, again.question, _FAILS_AGAIN
         if not world.retries:
             return tries[0]
-        columns = [np.concatenate(parts) for parts in zip(*tries, strict=True)]
-        order = np.argsort(columns[0], kind="stable")
-        minute, user, target, failed = (column[order] for column in columns)
-        return minute, user, target, failed
+        columns = ([getattr(one, name) for one in tries] for name in ("minute", "user", "target", "question", "failed"))
+        together = _Tried(*(np.concatenate(parts) for parts in columns))
+        return together.at(np.argsort(together.minute, kind="stable"))
+
+    def _users(self, first: int, minute: Integers) -> Integers:
+        if isinstance(self._crowd, SessionCrowd):
+            return self._crowd.at(self.rng, first + minute)
+        if self._crowd:
+            return self._crowd.drawn(self.rng, len(minute))
+        return np.zeros(len(minute), dtype=np.int64)
 
     def _arms(self, user: Integers, weight: int) -> Flags:
         arms: Flags
@@ -107,6 +229,18 @@ class Individual(Traffic):
             worse = odds_ratio(base, rate)
             return error_rates(self._crowd.rates[user], np.where(target, worse, 1.0) * odds, failing)
         return error_rates(np.where(target, rate, base), odds, failing)
+
+
+def _crowd(world: World, rng: np.random.Generator) -> Crowd | None:
+    if world.sessions:
+        return SessionCrowd(world.sessions, world.errors, rng)
+    return Crowd(world.users, world.errors, rng) if world.users else None
+
+
+def _keys(world: World, rng: np.random.Generator) -> Crowd | None:
+    """Returns the keys whose budget or rate is limited, some of which ask for far more than others."""
+    limit = world.budget or world.rate_limit
+    return Crowd(Users(limit.keys), world.errors, rng) if limit and limit.keys else None
 
 
 class Hanging(Individual):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from benchmarks.binomial import limits
 from benchmarks.rollouts.runs import Run
+
+_DEVIATIONS = 1.96
+"""The standard deviations within which a normal mean lies with 95 %."""
 
 Results = Mapping[str, Sequence[Run]]
 """The runs by cell."""
@@ -27,6 +34,22 @@ class Promise:
     def outcome(self, results: Results) -> Outcome:
         runs = [run for cell in self.cells for run in results.get(cell, ())]
         return Outcome(self, sum(map(self.happened, runs)), len(runs), self.detail(runs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean(Promise):
+    """A promise on the mean of a `value` of runs, which is from 0 to 1. Its limits are those of a normal mean."""
+
+    happened: Callable[[Run], bool] = bool
+    value: Callable[[Run], float]
+
+    @override
+    def outcome(self, results: Results) -> Outcome:
+        runs = [run for cell in self.cells for run in results.get(cell, ())]
+        values = [self.value(run) for run in runs]
+        mean = statistics.fmean(values)
+        half = _DEVIATIONS * statistics.stdev(values) / math.sqrt(len(values))
+        return MeanOutcome(self, len(runs), len(runs), self.detail(runs), mean, (max(0.0, mean - half), mean + half))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +83,9 @@ class Outcome:
         shown = low >= self.promise.bound if self.promise.at_least else high <= self.promise.bound
         met = self.share >= self.promise.bound if self.promise.at_least else self.share <= self.promise.bound
         return "kept" if shown else "kept, within chance" if met else "missed, within chance"
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOutcome(Outcome):
+    share: float = 0.0
+    limits: tuple[float, float] = (0.0, 1.0)

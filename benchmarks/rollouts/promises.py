@@ -9,18 +9,24 @@ from collections.abc import Callable, Sequence
 from benchmarks.rollouts.cells import (
     AVERAGE,
     COST,
+    DRAINED,
     ERRORS,
     ERRORS_ONLY,
+    FAULTY,
+    HARMLESS_OF_THE_LOG,
+    HITS_ONLY,
     RANDOM,
+    SHARED_LIMIT,
     SHARES,
     SLOW,
     STICKY,
     STICKY_CELLS,
+    UNSETTLED,
     WAYS,
     broken_way,
     sticky_cell,
 )
-from benchmarks.rollouts.outcomes import Promise
+from benchmarks.rollouts.outcomes import Mean, Promise
 from benchmarks.rollouts.peers import Z_TEST
 from benchmarks.rollouts.runs import Run
 from rollouts.evaluation import Metric
@@ -51,6 +57,10 @@ def _needed(run: Run, metric: Metric) -> float:
 
 def _within(metric: Metric, requests: int) -> Callable[[Run], bool]:
     return lambda run: _needed(run, metric) <= requests
+
+
+def _any_within(requests: int) -> Callable[[Run], bool]:
+    return lambda run: min((_needed(run, metric) for metric in run.failed), default=_NEVER) <= requests
 
 
 def _passed(metric: Metric) -> Callable[[Run], bool]:
@@ -120,8 +130,25 @@ def _promoted(run: Run) -> bool:
     return run.completed or run.weight >= 50
 
 
+def _done(run: Run) -> bool:
+    return run.completed
+
+
+def _held_for_all(run: Run) -> float:
+    return run.worse_for_all / run.minutes
+
+
+def _holds(runs: Sequence[Run]) -> str:
+    held = sum(run.worse_for_all > 0 for run in runs) / len(runs)
+    return f"{_rollbacks(runs)}; held for worse_for_all in {held:.0%} of runs"
+
+
 _ERRORS_ONLY = tuple(ERRORS_ONLY)
-_HARMLESS_RANDOM = (*RANDOM, *_ERRORS_ONLY)
+_HARMLESS_RANDOM = (
+    *RANDOM,
+    *_ERRORS_ONLY,
+    *(name for name, cell in HARMLESS_OF_THE_LOG.items() if not cell.world.is_sticky),
+)
 
 
 def _caught(text: str, cell: str, metric: Metric, requests: int) -> Promise:
@@ -133,7 +160,7 @@ def _rolls_back(text: str, cell: str) -> Promise:
 
 
 _HARMLESS: tuple[Promise, ...] = (
-    Promise("A harmless target fails any of the four metrics, whole rollout", ("harmless",), 0.05, _any_failed),
+    Promise("A harmless target fails any metric, whole rollout", ("harmless",), 0.05, _any_failed),
     Promise("The same with failing and slow spells", ("harmless, spells",), 0.05, _any_failed),
     Promise(
         "A harmless target is rolled back, with and without spells",
@@ -167,6 +194,13 @@ _HARMLESS: tuple[Promise, ...] = (
     _rolls_back("Harmless, a tenth of both arms' requests left by clients: rolled back", "clients leave"),
     _rolls_back("Harmless beside a warm response cache, 4 % of uncached calls fail: rolled back", "cache, errors 4 %"),
     _rolls_back("Harmless beside a warm response cache, 2 % of uncached calls fail: rolled back", "cache, errors 2 %"),
+    *(_rolls_back(f"Harmless, {name}: rolled back", name) for name in HARMLESS_OF_THE_LOG),
+    Mean(
+        "Harmless, outages of both arms: minutes in which it is held because both do worse than the day before",
+        ("outages",),
+        0.05,
+        value=_held_for_all,
+    ),
 )
 
 _STICKY: tuple[Promise, ...] = (
@@ -192,6 +226,15 @@ _HARMFUL: tuple[Promise, ...] = (
     _caught("Errors 2 → 4 %: caught within 2,000", "errors 2 to 4 %", ERRORS, 2000),
     _caught("Errors 2 → 50 %: caught within 20", "errors 2 to 50 %", ERRORS, 20),
     _caught("Errors 2 → 100 %: caught within 5", "errors 2 to 100 %", ERRORS, 5),
+    *(
+        Promise(f"{text}: half caught within {requests}", (cell,), 0.5, _any_within(requests), True)
+        for text, cell, requests in (
+            ("Errors 2 → 100 %", "errors 2 to 100 %", 5),
+            ("Errors 2 → 50 %", "errors 2 to 50 %", 10),
+            ("Errors 2 → 12 %", "errors 2 to 12 %", 60),
+            ("Errors 2 → 6 %", "errors 2 to 6 %", 250),
+        )
+    ),
     _caught("Latency average +30 %: caught within 700", "latency +30 %", AVERAGE, 700),
     _caught("Latency average doubled: caught within 100", "latency doubled", AVERAGE, 100),
     _caught("Latency p95 +50 %: caught within 600", "p95 +50 %", SLOW, 600),
@@ -215,6 +258,12 @@ _HARMFUL: tuple[Promise, ...] = (
         for share in SHARES
         for way in WAYS
     ),
+    *(
+        Promise(f"{name[0].upper()}{name[1:]}: reaches 50 % or completes", (name,), 0.0, _promoted, detail=_holds)
+        for name in (*FAULTY, *DRAINED)
+    ),
+    _caught("Every answer breaks its schema: caught within 20", "every answer breaks its schema", Metric.CONTRACT, 20),
+    Promise(f"{SHARED_LIMIT[0].upper()}{SHARED_LIMIT[1:]}: completes", (SHARED_LIMIT,), 0.0, _done, detail=_holds),
     Promise(
         "Cost +20 % with an allowance of 25 %, 60/min: completes within a day",
         ("cost +20 %",),
@@ -311,8 +360,10 @@ REMARKS: tuple[Promise, ...] = (
             ("Latency average +10 %, within a day", "latency +10 %", AVERAGE),
             ("Cost +50 %", "cost +50 %", COST),
             ("Cost doubled", "cost doubled", COST),
+            ("Half of the answers break their schema", "half of the answers break their schema", Metric.CONTRACT),
         )
     ),
+    *(_remark(f"Harmless, {name}: rolled back", name, _rolled_back) for name in (*HITS_ONLY, UNSETTLED)),
     *(
         _remark(f"Errors 2 → 6 %, sticky, {users} users, ICC 0.05, rolled back within a day", cell, _rolled_back)
         for users, cell in ((2000, "errors 2 to 6 %, sticky"), (300, "errors 2 to 6 %, sticky, 300 users"))

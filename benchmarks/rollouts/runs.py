@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from rollouts.evaluation import (
     figures,
     initial_state,
 )
-from rollouts.evaluation.policy import RATES
+from rollouts.evaluation.policy import ALPHA, RATES
 from rollouts.evaluation.state import at_stage
+from rollouts.evaluation.terms import Reason
 from rollouts.evaluation.verdict import decided
 from rollouts.states import DEFAULT_STAGES, Stage
 
@@ -39,13 +40,15 @@ Alarm = tuple[int, int]
 class Plan:
     """The plan of a run. With `auto` verdicts promote and roll back; otherwise the stages change by their minima alone.
     The run ends after `minutes`, at the end of the stages, or as soon as `until` fails. With `peers` the usual tests
-    see the same traffic, and the run continues for them to the end of the plan, by the minima of the stages."""
+    see the same traffic, and the run continues for them to the end of the plan, by the minima of the stages. Unless it
+    `settles`, the first minutes of a stage are judged like all others."""
 
     auto: bool = False
     minutes: int = 1440
     until: Metric | None = None
     intervals: bool = False
     peers: bool = False
+    settles: bool = True
     policy: Policy = field(default_factory=Policy)
 
 
@@ -54,6 +57,7 @@ class Run:
     """The result of a run: requests of the target arm, or minutes, until each event first happened; absent if it
     never did.
 
+    `worse_for_all` are the minutes in which the rollout was held because both arms did worse than the day before.
     `weight` is the highest that the verdict let the target have; `harmed_after` the target's requests before the
     harm began in `harmed_minute`; `alarms` are those of the usual tests and, as `verdict`, of errors or of requests
     without an answer.
@@ -70,19 +74,23 @@ class Run:
     completed: bool = False
     weight: int = 0
     minutes: int = 0
+    worse_for_all: int = 0
     harmed_after: int | None = None
     harmed_minute: int | None = None
-    missed: set[Metric] = field(default_factory=set)
+    missed: dict[Metric, int] = field(default_factory=dict)
 
 
 VERDICT = "verdict"
 _WEIGHTS = tuple(stage.weight for stage in DEFAULT_STAGES)
 
 
-def simulate(world: World, plan: Plan, seed: str) -> Run:
-    """Simulates one rollout. The same seed gives the same run on any machine."""
+def simulate(
+    world: World, plan: Plan, seed: str, watch: Callable[[Sequence[MinuteCounts]], None] = lambda counts: None
+) -> Run:
+    """Simulates one rollout. The same seed gives the same run on any machine. `watch` is handed the counts of each
+    minute."""
     source = traffic(world, seed)
-    walk = _Walk(world, plan, source)
+    walk = _Walk(world, plan, source, watch)
     while walk.goes_on:
         walk.step()
     if plan.peers:
@@ -98,11 +106,19 @@ def traffic(world: World, seed: str) -> Traffic:
 
 
 class _Walk:
-    def __init__(self, world: World, plan: Plan, source: Traffic) -> None:
+    def __init__(
+        self, world: World, plan: Plan, source: Traffic, watch: Callable[[Sequence[MinuteCounts]], None]
+    ) -> None:
+        self._watch = watch
         self._world, self._plan, self._source = world, plan, source
         latency, cost = source.reference()
         self._state = initial_state(
-            plan.policy, latency=latency, cost=cost, weights=_WEIGHTS, sticky=world.users is not None
+            plan.policy,
+            latency=latency,
+            cost=cost,
+            weights=_WEIGHTS,
+            sticky=world.is_sticky,
+            usual_unanswered=source.usual_unanswered(),
         )
         self._index, self._started, self._minute = 0, 0, 0
         self._stage_requests = 0
@@ -115,6 +131,7 @@ class _Walk:
         counts = self._next()
         run.minutes, run.weight = self._minute, stage.weight
         before = self._state
+        self._watch(counts)
         for one in counts:
             self._state = advance(self._state, one)
         elapsed = self._minute - self._started
@@ -150,10 +167,17 @@ class _Walk:
         if number == self._world.harm_from and self.run.harmed_after is None:
             self.run.harmed_after, self.run.harmed_minute = self._state.target.requests, self._minute
         counts = self._source.minute(self._minute, number, weight)
-        self._stage_requests += sum(one.target.requests for one in counts if one.stage == number)
+        self._stage_requests += sum(
+            one.target.requests + one.target.uncompared for one in counts if one.stage == number
+        )
         if self._plan.peers and weight < 100:
             self._pooled.append((number, *_pooled(counts)))
-        return [one for one in counts if one.target.units or one.baseline.units or one.target.requests]
+        settling = self._plan.settles and self._minute - self._started <= DEFAULT_STAGES[self._index].settle_minutes
+        return [
+            replace(one, settling=settling and one.stage == number)
+            for one in counts
+            if one.target.units or one.baseline.units or one.target.requests
+        ]
 
     def _promote(self) -> None:
         self._index, self._started, self._stage_requests = self._index + 1, self._minute, 0
@@ -165,7 +189,8 @@ class _Walk:
         state = at_stage(self._state, self._index + 1)
         assessment = assess(state)
         if self._plan.auto:
-            decision, _ = decided(state, assessment, stage, elapsed_minutes=elapsed)
+            decision, reason = decided(state, assessment, stage, elapsed_minutes=elapsed)
+            self.run.worse_for_all += reason is Reason.WORSE_FOR_ALL
             return assessment, decision
         met = self._minima_met(stage, elapsed)
         return assessment, Decision.PROMOTE if met else Decision.WAIT
@@ -204,11 +229,11 @@ def _note_intervals(run: Run, state: State) -> None:
         shown = figures(state, metric)
         low, high = shown.low, shown.high
         if (low is not None and low > 0) or (high is not None and high < 0):
-            run.missed.add(metric)
+            run.missed.setdefault(metric, state.target.requests)
 
 
 def only(*metrics: Metric) -> Policy:
     """Returns a policy in which the other metrics decide nothing, so that these can be watched to their end."""
     return Policy(
-        **{one.value: Action.ROLL_BACK if one in metrics else Action.IGNORE for one in Metric}  # type: ignore[arg-type]
+        **{one.value: Action.ROLL_BACK if one in metrics else Action.IGNORE for one in ALPHA}  # type: ignore[arg-type]
     )

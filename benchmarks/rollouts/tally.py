@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
 from benchmarks.rollouts.counting import Flags, Floats, bins_of, counts, dollars, histograms, sums
 from benchmarks.rollouts.crowd import Crowd, Ledger, Valued
 from benchmarks.rollouts.requests import Requests
-from benchmarks.rollouts.values import Values
 from benchmarks.rollouts.weather import Conditions
 from benchmarks.rollouts.worlds import Fault, World
 from rollouts.evaluation import ArmCounts, ClusterSums, Metric
 from rollouts.evaluation.counts import UserCounts
+from rollouts.evaluation.policy import EXACT
 from rollouts.evaluation.statistics.grid import Histogram
 from rollouts.evaluation.statistics.reference import reference_from
 
@@ -24,18 +24,30 @@ Clusters = tuple[dict[Metric, ClusterSums], dict[Metric, ClusterSums]]
 Minute = tuple[ArmCounts, ArmCounts, Clusters]
 """The counts of the target and of the baseline, and the cluster sums of both."""
 
+_FIELDS = {
+    Metric.ERROR_RATE: "errors",
+    Metric.UNANSWERED: "unanswered",
+    Metric.LATENCY_P95: "slow",
+    Metric.LATENCY_AVERAGE: "latency",
+    Metric.COST: "cost",
+    **{metric: metric.value for metric in EXACT},
+}
+"""The fields of `UserCounts`."""
 _NONE = UserCounts()
 _NO_CLUSTERS: Clusters = ({}, {})
+
+_Look = tuple[tuple[Metric, ...], Flags, Floats]
+"""Metrics, the requests that have a value of them, and these values."""
 
 
 class Tally:
     """Counts requests, and keeps the earlier requests of every user."""
 
-    def __init__(self, world: World, values: Values, usual: tuple[Histogram, Histogram], crowd: Crowd | None) -> None:
+    def __init__(self, world: World, usual: tuple[Histogram, Histogram], crowd: Crowd | None) -> None:
         self._world = world
-        self._values = values
         self._ledger = Ledger(crowd.buckets) if crowd else None
-        self._alike = world.fault is None and not world.cancelled
+        self._alike = world.fault is None and not (world.cancelled or world.budget)
+        self._clusters_reported = world.users is None or world.users.clusters_reported
         self._latency, self._cost = (reference_from(histogram) for histogram in usual)
 
     def settle(self, minutes: int) -> None:
@@ -48,31 +60,15 @@ class Tally:
             self._ledger.begin(stage, weight)
         minutes = len(conditions.load)
         seen = _Seen(requests, self._world, minutes)
-        latency, cost = self._drawn(requests, seen, stage, conditions)
-        columns = seen.columns(self._units(requests))
-        users, clusters = self._of_users(requests, seen, latency, cost, minutes)
+        units = self._units(requests)
+        users, clusters = self._of_users(requests, seen, minutes)
         cells = [
-            ArmCounts(*plain, *values, reasons=reasons, users=of_users)
-            for plain, values, reasons, of_users in zip(
-                columns, seen.valued(latency, cost), seen.reasons(), users, strict=True
+            ArmCounts(**plain, **values, reasons=reasons, left_out=left_out, users=of_users)
+            for plain, values, reasons, left_out, of_users in zip(
+                seen.columns(units), seen.valued(), seen.reasons(), seen.left_out(), users, strict=True
             )
         ]
         return [(cells[2 * index + 1], cells[2 * index], clusters[index]) for index in range(minutes)]
-
-    def _drawn(
-        self, requests: Requests, seen: _Seen, stage: int, conditions: Conditions
-    ) -> tuple[Floats, Floats] | tuple[None, None]:
-        """Returns the latencies and costs of the answered requests."""
-        world = self._world
-        if not world.values:
-            return None, None
-        user = requests.user[seen.answered]
-        harmed = requests.target[seen.answered] & (stage >= world.harm_from)
-        slow = conditions.slow[requests.minute[seen.answered]]
-        return (
-            self._values.latency(user, np.where(harmed, world.latency_factor, 1.0) * slow),
-            self._values.cost(user, np.where(harmed, world.cost_factor, 1.0)),
-        )
 
     def _units(self, requests: Requests) -> Flags:
         """Returns the requests that are new units: all of them under random allocation, else the first of each user."""
@@ -82,81 +78,111 @@ class Tally:
         units[self._ledger.new_users(requests.minute, requests.user)] = True
         return units
 
-    def _of_users(
-        self, requests: Requests, seen: _Seen, latency: Floats | None, cost: Floats | None, minutes: int
-    ) -> tuple[list[UserCounts], list[Clusters]]:
+    def _of_users(self, requests: Requests, seen: _Seen, minutes: int) -> tuple[list[UserCounts], list[Clusters]]:
         if not self._ledger:
             return [_NONE] * (2 * minutes), [_NO_CLUSTERS] * minutes
-        looks = [("error_rate", seen.judged, seen.errors[seen.judged].astype(float))]
-        if not self._alike:
-            looks.append(("unanswered", seen.counted, seen.unanswered[seen.counted].astype(float)))
-        if latency is not None and cost is not None and self._latency and self._cost:
-            slow = (bins_of(latency) > self._latency.slow_bin).astype(float)
-            looks.append(("latency_p95", seen.answered, slow))
-            looks.append(("latency_average", seen.answered, np.minimum(latency, self._latency.cap)))
-            looks.append(("cost_per_request", seen.answered, np.minimum(cost, self._cost.cap)))
-        by_metric: dict[str, list[dict[int, int]]] = {}
+        by_metric: dict[Metric, list[dict[int, int]]] = {}
         clusters: list[Clusters] = [({}, {}) for _ in range(minutes)]
-        for name, chosen, values in looks:
+        for metrics, chosen, values in self._looks(seen):
             valued = Valued(requests.minute[chosen], requests.user[chosen], requests.target[chosen], values)
-            look = self._ledger.look(name, valued, minutes)
-            # Without a fault of its own and clients who leave, the unanswered requests are the failed ones.
-            names = (name, "unanswered") if name == "error_rate" and self._alike else (name,)
-            is_mean = name in ("latency_average", "cost_per_request")
-            for one in names:
-                by_metric[one] = _by_cell(look.complete, minutes, is_mean=is_mean)
-                if self._world.users and self._world.users.clusters_reported:
+            look = self._ledger.look(metrics[0].value, valued, minutes)
+            is_mean = metrics[0] in (Metric.LATENCY_AVERAGE, Metric.COST)
+            for metric in metrics:
+                by_metric[metric] = _by_cell(look.complete, minutes, is_mean=is_mean)
+                if self._clusters_reported:
                     for index, (baseline, target) in enumerate(zip(look.baseline, look.target, strict=True)):
-                        clusters[index][0][Metric(one)] = baseline
-                        clusters[index][1][Metric(one)] = target
-        return _users(by_metric, 2 * minutes), clusters
+                        clusters[index][0][metric] = baseline
+                        clusters[index][1][metric] = target
+        return _users(by_metric), clusters
+
+    def _looks(self, seen: _Seen) -> list[_Look]:
+        """Returns the values of all metrics. Those whose values are the same are named together."""
+        # Without a fault of its own, budgets and clients who leave, the unanswered requests are the failed ones.
+        failed = (Metric.ERROR_RATE, Metric.UNANSWERED) if self._alike else (Metric.ERROR_RATE,)
+        looks: list[_Look] = [(failed, seen.judged, seen.errors[seen.judged].astype(float))]
+        if not self._alike:
+            looks.append(((Metric.UNANSWERED,), seen.counted, seen.unanswered[seen.counted].astype(float)))
+        answered = seen.answered
+        looks += [((metric,), answered, flags[answered].astype(float)) for metric, flags in seen.signals.items()]
+        if absent := tuple(metric for metric in EXACT if metric not in seen.signals):
+            looks.append((absent, answered, np.zeros(int(answered.sum()))))
+        if seen.latency is not None and seen.cost is not None and self._latency and self._cost:
+            slow = (bins_of(seen.latency) > self._latency.slow_bin).astype(float)
+            looks.append(((Metric.LATENCY_P95,), answered, slow))
+            looks.append(((Metric.LATENCY_AVERAGE,), answered, np.minimum(seen.latency, self._latency.cap)))
+            looks.append(((Metric.COST,), answered, np.minimum(seen.cost, self._cost.cap)))
+        return looks
 
 
 class _Seen:
-    """The outcomes of requests, in the terms of the counts."""
+    """The outcomes of requests, in the terms of the counts. `latency` and `cost` are those of the answered ones."""
 
     def __init__(self, requests: Requests, world: World, minutes: int) -> None:
         self._cells = 2 * requests.minute + requests.target
         self._number = 2 * minutes
+        self._hit, self._limited = requests.hit, requests.limited
+        out = requests.hit | requests.limited
+        self.uncompared = requests.elsewhere & ~out
+        self.counted = ~(out | self.uncompared)
         fault = world.fault
-        breaks = requests.broken & ~requests.hit
-        left, early = requests.left & ~requests.hit, requests.early & ~requests.hit
-        self.counted = ~requests.hit
-        self.errors = requests.failed & ~requests.hit
-        self._by_reason = {Fault.FAILED: self.errors, Fault.LEFT: early}
+        errors = requests.failed | requests.broken if fault and fault.is_error else requests.failed
+        unanswered = errors | requests.broken | requests.early | requests.refused
+        self.errors, self.unanswered = errors & self.counted, unanswered & self.counted
+        self.uncompared_unanswered = unanswered & self.uncompared
+        self.judged = self.counted & ~requests.left & (errors | ~(requests.broken | requests.refused))
+        self.answered = self.judged & ~errors
+        self.stopped = self.counted & requests.left & ~requests.early
+        self.signals = requests.signals
+        self.latency = None if requests.latency is None else requests.latency[self.answered]
+        self.cost = None if requests.cost is None else requests.cost[self.answered]
+        used_up = Fault.BUDGET if world.budget else Fault.TOKENS
+        self._by_reason = {Fault.FAILED: requests.failed, Fault.LEFT: requests.early, used_up: requests.refused}
         if fault is not None:
-            if fault.is_error:
-                self.errors = self.errors | breaks
-            self._by_reason[fault] = self._by_reason[fault] | breaks if fault in self._by_reason else breaks
-        self.unanswered = self.errors | early | breaks
-        self.judged = self.counted & ~left & (self.errors | ~breaks)
-        self.answered = self.judged & ~self.errors
+            self._by_reason[fault] = self._by_reason.get(fault, requests.broken) | requests.broken
 
-    def columns(self, units: Flags) -> list[tuple[int, int, int, int, int]]:
-        """Returns requests, unanswered, judged, errors and units of each arm of each minute."""
-        masks = (self.counted, self.unanswered, self.judged, self.errors, units)
-        return list(zip(*(counts(self._cells[mask], self._number) for mask in masks), strict=True))
+    def columns(self, units: Flags) -> list[dict[str, Any]]:
+        """Returns the counts of each arm of each minute by name."""
+        masks = {
+            "requests": self.counted,
+            "unanswered": self.unanswered,
+            "judged": self.judged,
+            "errors": self.errors,
+            "answered": self.answered,
+            "stopped": self.stopped,
+            "uncompared": self.uncompared,
+            "uncompared_unanswered": self.uncompared_unanswered,
+            "units": units,
+            **{metric.value: flags & self.answered for metric, flags in self.signals.items()},
+        }
+        columns = [counts(self._cells[mask], self._number) for mask in masks.values() if mask.any()]
+        names = [name for name, mask in masks.items() if mask.any()]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * self._number
 
     def reasons(self) -> list[dict[str, int]]:
+        return self._named({reason.value: mask & self.counted for reason, mask in self._by_reason.items()})
+
+    def left_out(self) -> list[dict[str, int]]:
+        return self._named({"cache_hit": self._hit, "requests_per_minute": self._limited})
+
+    def _named(self, masks: Mapping[str, Flags]) -> list[dict[str, int]]:
         found: list[dict[str, int]] = [{} for _ in range(self._number)]
-        for reason, mask in self._by_reason.items():
+        for name, mask in masks.items():
             for cell, count in Counter(self._cells[mask].tolist()).items():
-                found[cell][reason.value] = count
+                found[cell][name] = count
         return found
 
-    def valued(self, latency: Floats | None, cost: Floats | None) -> list[tuple[Histogram, int, Histogram, Decimal]]:
-        if latency is None or cost is None:
-            return [({}, 0, {}, dollars(0))] * self._number
+    def valued(self) -> list[dict[str, Any]]:
+        if self.latency is None or self.cost is None:
+            return [{}] * self._number
         cells, number = self._cells[self.answered], self._number
-        return list(
-            zip(
-                histograms(cells, bins_of(latency), number),
-                sums(cells, latency, number),
-                histograms(cells, bins_of(cost), number),
-                map(dollars, sums(cells, cost, number)),
-                strict=True,
-            )
+        columns = (
+            histograms(cells, bins_of(self.latency), number),
+            sums(cells, self.latency, number),
+            histograms(cells, bins_of(self.cost), number),
+            map(dollars, sums(cells, self.cost, number)),
         )
+        names = ("latency", "latency_ms", "cost", "cost_usd")
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _by_cell(complete: Valued, minutes: int, *, is_mean: bool) -> list[dict[int, int]]:
@@ -171,10 +197,9 @@ def _by_cell(complete: Valued, minutes: int, *, is_mean: bool) -> list[dict[int,
     return found
 
 
-def _users(by_metric: Mapping[str, list[dict[int, int]]], cells: int) -> list[UserCounts]:
-    nothing: list[dict[int, int]] = [{} for _ in range(cells)]
-    columns = (
-        by_metric.get(name, nothing)
-        for name in ("error_rate", "unanswered", "latency_p95", "latency_average", "cost_per_request")
-    )
-    return [UserCounts(*one) if any(one) else _NONE for one in zip(*columns, strict=True)]
+def _users(by_metric: Mapping[Metric, list[dict[int, int]]]) -> list[UserCounts]:
+    columns = {_FIELDS[metric]: column for metric, column in by_metric.items()}
+    return [
+        UserCounts(**dict(zip(columns, row, strict=True))) if any(row) else _NONE
+        for row in zip(*columns.values(), strict=True)
+    ]

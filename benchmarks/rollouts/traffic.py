@@ -14,6 +14,7 @@ from rollouts.evaluation import ArmCounts, MinuteCounts
 from rollouts.evaluation.statistics.grid import Histogram
 
 _BLOCK = 60
+_DAY = 1440
 
 
 class Traffic(ABC):
@@ -28,6 +29,7 @@ class Traffic(ABC):
         self.rng = rng
         self._sky = Sky(world.weather, rng)
         self._key = (0, 0)
+        self.stage_began = 1
         self._conditions = self._sky.minutes(1, 0)
         self._block = self.first = self._end = 0
         self._ahead: Sequence[MinuteCounts] = ()
@@ -45,6 +47,8 @@ class Traffic(ABC):
         return [self._ahead[number - self.first]]
 
     def _draw(self, number: int, stage: int, weight: int) -> None:
+        if stage != self._key[0]:
+            self.stage_began = number
         self.first, self._key = number, (stage, weight)
         self._ahead = self.draw(number, stage, weight, self._conditions.after(number - self._block))
 
@@ -58,6 +62,15 @@ class Traffic(ABC):
     def reference(self) -> tuple[Histogram, Histogram]:
         """Returns the latencies and costs of the day before."""
         return {}, {}
+
+    def usual_unanswered(self) -> tuple[int, int]:
+        """Returns the unanswered requests and all requests of the day before, whose weather was as it is now."""
+        world = self.world
+        conditions = Sky(world.weather, self.rng).minutes(1, _DAY)
+        requests = world.rate * conditions.load
+        unanswered = requests * error_rates(world.errors, conditions.odds, conditions.failing)
+        left = requests * world.cancelled / 2
+        return round(float((unanswered + left).sum())), round(float(requests.sum()))
 
     def target_rate(self, stage: int) -> float:
         world = self.world
@@ -88,4 +101,12 @@ class Plain(Traffic):
 
 def _arm(requests: int, errors: int) -> ArmCounts:
     reasons = {Fault.FAILED.value: errors} if errors else {}
-    return ArmCounts(requests, errors, requests, errors, requests, reasons=reasons)
+    return ArmCounts(
+        requests=requests,
+        unanswered=errors,
+        judged=requests,
+        errors=errors,
+        answered=requests - errors,
+        units=requests,
+        reasons=reasons,
+    )

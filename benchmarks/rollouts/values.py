@@ -16,7 +16,8 @@ _MEDIAN_COST, _COST_SPREAD = (
     5_000_000.0,
     0.8,
 )  # The unit is 10^-10 US dollars, so this is half a thousandth of a dollar.
-_REFERENCE_VALUES = 5000
+MEAN_COST = _MEDIAN_COST * math.exp(_COST_SPREAD**2 / 2)
+REFERENCE_VALUES = 5000
 
 
 class Values:
@@ -43,15 +44,16 @@ class Values:
         cost: Floats = _MEDIAN_COST * np.exp(_COST_SPREAD * self._deviations(user, own)) * factor
         return cost
 
-    def reference(self) -> tuple[Histogram, Histogram]:
-        """Returns the latencies and costs of the day before; none in a world without values."""
+    def reference(self, slow: Floats) -> tuple[Histogram, Histogram]:
+        """Returns the latencies and costs of the day before; none in a world without values. `slow` is how much slower
+        than usual each of `REFERENCE_VALUES` requests was."""
         if not self._world.values:
             return {}, {}
-        ones = np.ones(_REFERENCE_VALUES)
-        user = self._crowd.drawn(self._rng, _REFERENCE_VALUES) if self._crowd else np.zeros(_REFERENCE_VALUES, np.int64)
+        ones = np.ones(REFERENCE_VALUES)
+        user = self._crowd.drawn(self._rng, REFERENCE_VALUES) if self._crowd else np.zeros(REFERENCE_VALUES, np.int64)
         [latency], [cost] = (
-            histograms(np.zeros(_REFERENCE_VALUES, dtype=np.int64), bins_of(values), 1)
-            for values in (self.latency(user, ones), self.cost(user, ones))
+            histograms(np.zeros(REFERENCE_VALUES, dtype=np.int64), bins_of(values), 1)
+            for values in (self.latency(user, slow), self.cost(user, ones))
         )
         return latency, cost
 

@@ -4,7 +4,7 @@ alike."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,16 @@ _LATENCY_SWAY = 0.5
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """The conditions of consecutive minutes: factor of the traffic, factor of the odds of an error, lowest error
-    rate, and factor of latencies."""
+    rate, factor of latencies, and whether another model answers."""
 
     load: Floats
     odds: Floats
     failing: Floats
     slow: Floats
+    fallback: NDArray[np.bool_]
 
     def after(self, minutes: int) -> Conditions:
-        return Conditions(self.load[minutes:], self.odds[minutes:], self.failing[minutes:], self.slow[minutes:])
+        return Conditions(*(getattr(self, field.name)[minutes:] for field in fields(self)))
 
 
 class Sky:
@@ -42,19 +43,20 @@ class Sky:
         self._weather = weather
         self._rng = rng
         self._phase = rng.random() * _DAY
-        self._until = {"failing": 0, "slow": 0, "outage": 0, "burst": 0}
+        self._until = {"failing": 0, "slow": 0, "outage": 0, "burst": 0, "fallback": 0}
         self._sway = rng.standard_normal(2)
 
     def minutes(self, first: int, count: int) -> Conditions:
         weather, numbers = self._weather, np.arange(first, first + count)
-        load = 1 + 0.5 * np.sin(2 * math.pi * (numbers + self._phase) / _DAY)
+        sway = 0.0 if weather.steady else 0.5
+        load = 1 + sway * np.sin(2 * math.pi * (numbers + self._phase) / _DAY)
         odds, failing, slow = np.ones(count), np.zeros(count), np.ones(count)
         if weather.drift != 1:
             odds *= weather.drift ** (numbers / _DRIFT_MINUTES - 0.5).clip(-0.5, 0.5)
         if weather.autocorrelation:
-            sway = self._swayed(count)
-            odds *= np.exp(sway[0])
-            slow *= np.exp(_LATENCY_SWAY * sway[1])
+            of_odds, of_latency = self._swayed(count)
+            odds *= np.exp(of_odds)
+            slow *= np.exp(_LATENCY_SWAY * of_latency)
         if weather.spells:
             failing[self._spell("failing", first, count)] = _FAILING_RATE
             slow[self._spell("slow", first, count)] *= _SLOW_FACTOR
@@ -62,7 +64,8 @@ class Sky:
             failing[self._spell("outage", first, count)] = 1.0
         if weather.bursts:
             load[self._spell("burst", first, count, lasting=_BURST_MINUTES)] *= _BURST_FACTOR
-        return Conditions(load, odds, failing, slow)
+        fallback = self._spell("fallback", first, count) if weather.fallbacks else np.zeros(count, dtype=bool)
+        return Conditions(load, odds, failing, slow, fallback)
 
     def _spell(self, kind: str, first: int, count: int, lasting: int = _SPELL_MINUTES) -> NDArray[np.bool_]:
         begins = self._rng.random(count) < 1 / _MINUTES_BETWEEN

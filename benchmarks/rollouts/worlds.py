@@ -17,6 +17,8 @@ class Fault(StrEnum):
     LOW_QUALITY = "low_quality"
     LEFT = "client_left"
     HANGING = "still_open"
+    BUDGET = "budget"
+    TOKENS = "other"
 
     @property
     def is_error(self) -> bool:
@@ -31,9 +33,12 @@ class Weather:
     With `spells`, for 15 minutes at a time the provider fails in 40 % of requests or is three times slower; with
     `outages` everything fails for 15 minutes; with `bursts` the traffic is eightfold for five minutes. `drift` is the
     factor by which the odds of an error rise in eight hours, `autocorrelation` that of the odds of errors and of
-    latencies from one minute to the next.
+    latencies from one minute to the next. In a `steady` weather it is neither day nor night. With `fallbacks` the model
+    is down for 15 minutes at a time, and another one answers everything.
     """
 
+    steady: bool = False
+    fallbacks: bool = False
     spells: bool = False
     outages: bool = False
     bursts: bool = False
@@ -59,15 +64,73 @@ class Users:
 
 
 @dataclass(frozen=True, slots=True)
+class Sessions:
+    """Sticky allocation of sessions. So many are open at a time; each lasts for `minutes`, and another follows it."""
+
+    open: int
+    minutes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The questions of requests that use the response cache, in a Zipf distribution.
+
+    With a popularity that is k times that of another, a question takes k to the power of `slower` times as long, and
+    fails k to the power of `failing` times as often. `spread` is the standard deviation of the log latency that is the
+    question's own, whatever its popularity.
+    """
+
+    number: int = 3000
+    slower: float = 0.0
+    failing: float = 0.0
+    spread: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The shares of answers that break their schema, were cut off, came from another model, or are empty."""
+
+    contract: float = 0.0
+    truncated: float = 0.0
+    fallback: float = 0.0
+    empty: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A budget of so many usual requests that each unit may spend in `minutes`. A unit is a user or a session or, under
+    random allocation, one of `keys` keys, whose requests are of both arms. What is asked above it is refused."""
+
+    requests: float
+    minutes: int
+    keys: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """A limit of so many requests a minute for each unit, as in `Budget`. What is above it is left out."""
+
+    requests: int
+    keys: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """The truth of a rollout. `rate` is requests per minute over the day; factors compare the target with the baseline.
 
     From the stage `harm_from` on the target does harm: its requests fail at `target_errors`, take and cost more by the
-    factors, a share `fault_share` of them has the `fault`, and a share `lost` of its records never arrives. With
-    `open_requests_reported` the evaluation counts requests that hang before they end. With `values` requests have
-    latencies and costs, log-normal or, with a `tail`, Pareto. Failed requests are sent again up to `retries` times,
-    each time as a new request. With `questions` above 0 all requests use the response cache. A share `cancelled` of
+    factors, a share `fault_share` of them has the `fault`, its answers have the `target_signals`, and a share `lost` of
+    its records never arrives. With `open_requests_reported` the evaluation counts requests that hang before they end.
+
+    With `values` requests have latencies and costs, log-normal or, with a `tail`, Pareto. Answers of both arms have the
+    `signals`. Failed requests are sent again up to `retries` times, each time as a new request. With `questions` all
+    requests use the response cache; unless they are `compared_alike`, only hits are left out. A share `cancelled` of
     both arms' requests is left by its client, half of them before any output.
+
+    The project may use `token_limit` times its usual tokens in a minute; the tokens of a request are as its cost. In
+    the first `start_up` minutes of each stage the target is three times slower. With a `prompt_cache` the provider
+    keeps the prompt of an arm for five minutes after each request; one that misses it takes 1.8 times as long and costs
+    three times as much.
     """
 
     rate: float = 60.0
@@ -83,13 +146,33 @@ class World:
     tail: float = math.inf
     weather: Weather = field(default_factory=Weather)
     retries: int = 0
-    questions: int = 0
+    signals: Signals | None = None
+    target_signals: Signals | None = None
+    questions: Questions | None = None
+    compared_alike: bool = True
     cancelled: float = 0.0
     lost: float = 0.0
     users: Users | None = None
+    sessions: Sessions | None = None
+    budget: Budget | None = None
+    rate_limit: RateLimit | None = None
+    token_limit: float = 0.0
+    start_up: int = 0
+    prompt_cache: bool = False
+
+    @property
+    def is_sticky(self) -> bool:
+        return bool(self.users or self.sessions)
 
     @property
     def is_plain(self) -> bool:
         """Returns whether requests are independent and only succeed or fail, so that counting them is enough."""
-        special = (self.values, self.users, self.fault, self.retries, self.questions, self.cancelled)
-        return not any(special)
+        plain = World(
+            rate=self.rate,
+            errors=self.errors,
+            target_errors=self.target_errors,
+            harm_from=self.harm_from,
+            weather=self.weather,
+            lost=self.lost,
+        )
+        return self == plain and not self.weather.fallbacks

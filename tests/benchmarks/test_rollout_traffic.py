@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.rollouts.crowd import Ledger, Valued
 from benchmarks.rollouts.runs import traffic
-from benchmarks.rollouts.worlds import Fault, Users, Weather, World
+from benchmarks.rollouts.worlds import Fault, Questions, Users, Weather, World
 from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteCounts
 from rollouts.evaluation.statistics.grid import value_of
 
@@ -192,13 +192,21 @@ def test_traffic__hanging_over_a_change_of_stage__is_a_cell_of_the_earlier_stage
 
 
 def test_traffic__response_cache__hits_are_units_and_nothing_else() -> None:
-    target, baseline = arms(minutes(World(errors=0.04, questions=3000), weight=5))
+    world = World(errors=0.04, questions=Questions())
+    target, baseline = arms(minutes(replace(world, compared_alike=False), weight=5))
 
     hits = 1 - share(baseline, "requests", "units")
     assert hits > 0.6
     # The target's cache sees fewer questions.
     assert 1 - share(target, "requests", "units") < hits - 0.1
     assert share(baseline) == pytest.approx(0.04, rel=0.1)
+    assert sum(one.left_out.get("cache_hit", 0) for one in baseline) == total(baseline, "units") - total(
+        baseline, "requests"
+    )
+    # Compared alike, the same requests are those that neither cache could answer.
+    for arm, before in zip(arms(minutes(world, weight=5)), (target, baseline), strict=True):
+        assert total(arm, "requests") + total(arm, "uncompared") == total(before, "requests")
+        assert total(arm, "uncompared") > 0
 
 
 def test_traffic__clients_leave__half_of_them_unanswered() -> None:

@@ -12,10 +12,11 @@ from benchmarks.binomial import limits
 from benchmarks.rollouts import __main__ as rollouts
 from benchmarks.rollouts.cells import CELLS, ERRORS, Cell
 from benchmarks.rollouts.comparison import power, table
-from benchmarks.rollouts.outcomes import Outcome, Promise
+from benchmarks.rollouts.outcomes import Mean, Outcome, Promise
 from benchmarks.rollouts.peers import Z_TEST
 from benchmarks.rollouts.picture import Curve, Panel, svg
 from benchmarks.rollouts.promises import PROMISES
+from benchmarks.rollouts.results import Chunk
 from benchmarks.rollouts.runs import Plan, Run, only, simulate
 from benchmarks.rollouts.worlds import Weather, World
 from rollouts.evaluation import Metric
@@ -48,7 +49,7 @@ CHECKED = [promise for promise in PROMISES if set(promise.cells) <= set(FEW)]
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, list[Run]]:
-    return {name: rollouts.run_chunk(rollouts.Chunk(name, 0, count, seed=7))[1] for name, count in FEW.items()}
+    return {name: rollouts.run_chunk(Chunk(name, 0, count, seed=7)).runs for name, count in FEW.items()}
 
 
 @pytest.mark.parametrize("promise", CHECKED, ids=lambda promise: promise.text)
@@ -147,6 +148,17 @@ def test_outcome__counts__say_how_sure_the_promise_is(
     promise = Promise("text", (), bound, bool, at_least)
 
     assert Outcome(promise, happened, 1000, "").standing == standing
+
+
+def test_mean__values_of_runs__has_the_limits_of_a_normal_mean() -> None:
+    runs = [Run(minutes=100, worse_for_all=held) for held in (0, 0, 0, 20)]
+    mean = Mean("text", ("cell",), 0.05, value=lambda run: run.worse_for_all / run.minutes)
+
+    outcome = mean.outcome({"cell": runs})
+
+    assert (outcome.runs, outcome.share) == (4, 0.05)
+    assert outcome.limits == pytest.approx((0.0, 0.05 + 1.96 * 0.1 / 2))
+    assert outcome.standing == "kept, within chance"
 
 
 def test_svg__curves__are_drawn_and_texts_escaped() -> None:
