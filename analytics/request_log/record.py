@@ -148,6 +148,10 @@ class RequestRecord(LoggedRequest, frozen=True, omit_defaults=True, kw_only=True
     False). `cost_usd` is the sum of the others; `cost_other_usd` are fees, and all of what a provider states.
     `trace_id` and `parent_span_id` are those of the client's `traceparent`, if it sent one; `prompt_name` is the name
     that `prompt_config_id` had.
+
+    A request of a rollout also says what it was before a version was given to it: `language` is that of the user's last
+    text as its ISO 639 code, empty where it is unknown, and `client_tokens` are the tokens of the client's own request,
+    estimated from its bytes.
     """
 
     request_id: Id
@@ -171,6 +175,8 @@ class RequestRecord(LoggedRequest, frozen=True, omit_defaults=True, kw_only=True
     trace_id: PersonalText = ""
     parent_span_id: PersonalText = ""
     prompt_name: PersonalName = ""
+    language: Name = ""
+    client_tokens: UInt32 = 0
 
 
 class RequestError(TypedDict):

@@ -12,6 +12,7 @@ from gateway.guardrails.verdicts import VERDICTS
 from gateway.pipeline.admit import settle
 from gateway.pipeline.callers import user_of
 from gateway.pipeline.context import RequestState
+from gateway.pipeline.language import language_of
 from gateway.pipeline.reservation import tokens_of_prompt
 from gateway.pipeline.uncounted import completed
 from gateway.protocol.headers import trace_parent
@@ -145,6 +146,9 @@ def _rare_fields(state: RequestState) -> dict[str, Any]:
             "alloc_unit": prompt.unit,
             "alloc_fallback": prompt.fallback,
         }
+    if prompt.rollout_id and state.request is not None:
+        fields["language"] = language_of(state.request.messages)
+        fields["client_tokens"] = tokens_of_prompt(state.body, state.request)
     return fields
 
 
