@@ -13,6 +13,7 @@ from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
 from core.wire.pagination import Page
 from integrations.access.deployments import title_of
+from rollouts.evaluation.words import first_sentence
 from rollouts.models import Rollout
 from rollouts.selectors import current_stage, list_rollouts
 from rollouts.states import Status
@@ -117,7 +118,11 @@ def rollout_table(visit: Visit) -> Table:
             Column("prompt", "Prompt", lambda row: row.config.name),
             Column("status", "Status", lambda row: status(row.status)),
             Column("stage", "Stage", _stage),
-            Column("verdict", "Verdict", lambda row: row.evaluation.verdict.get("explanation") or "none yet"),
+            Column(
+                "verdict",
+                "Verdict",
+                lambda row: first_sentence(row.evaluation.verdict.get("explanation", "")) or "none yet",
+            ),
         ],
         rows=list(active[: _TOP.limit]),
         empty=Empty("No rollout is running.", visit.link_if_there("rollout_form"), "Start one"),

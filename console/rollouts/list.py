@@ -20,6 +20,7 @@ from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
 from prompts.models import PromptConfig
+from rollouts.evaluation.words import first_sentence
 from rollouts.models import Mode, Rollout
 from rollouts.selectors import current_stage, list_rollouts
 from rollouts.states import Status
@@ -121,7 +122,7 @@ def _verdict(row: Rollout) -> str | SafeString:
     if row.evaluation.decided_at is None:
         return NONE
     verdict = row.evaluation.verdict
-    return format_html("{} {}", status(verdict.get("status", "")), verdict.get("explanation", ""))
+    return format_html("{} {}", status(verdict.get("status", "")), first_sentence(verdict.get("explanation", "")))
 
 
 def _empty(visit: Visit) -> Empty:

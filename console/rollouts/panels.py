@@ -3,71 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
-
 from analytics.queries.variants import BASELINE, TARGET
+from console.rollouts.links import Link, metric_link, next_links, requests_link
+from console.rollouts.standing import heading, obstacle, steps
+from core.audit.actors import actor_names
 from core.ui.pages import Visit
-from core.ui.periods import CUSTOM, Period
-from core.ui.tiles import Tile
+from core.ui.plots import Plot
 from rollouts.comparison.metrics import latest_figures, open_by_arm, present_outlook, totals_of
-from rollouts.comparison.minute_sums import minute_sums
-from rollouts.comparison.plots import plots
-from rollouts.comparison.tables import metric_rows, total_rows
+from rollouts.comparison.minute_sums import Sums, minute_sums
+from rollouts.comparison.plots import metric_plots, traffic_plot
+from rollouts.comparison.tables import MetricRow, left_out_rows, metric_rows, total_rows
 from rollouts.comparison.wire import judged_metrics
-from rollouts.models import Rollout, RolloutStage, RolloutTransition
-from rollouts.selectors import current_stage, get_rollout
+from rollouts.models import Rollout
+from rollouts.selectors import get_rollout
 from rollouts.serializers import stage_status
-from rollouts.states import Status
+from rollouts.services import AUTOMATIC
 from rollouts.verdicts.policies import policy_of
 
 Context = Mapping[str, Any]
 
-_REQUESTS = "analytics_requests_changelist"
+BY_ITSELF = "itself"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMetric:
+    """A metric's row with what is seen when it is opened."""
+
+    row: MetricRow
+    plot: Plot | None
+    link: Link
+    is_open: bool
 
 
 def verdict(visit: Visit, rollout_id: UUID) -> Context:
     row = get_rollout(visit.project.pk, rollout_id)
     figures = latest_figures(row)
     outlook = present_outlook(row, figures)
+    names = names_of(row)
+    deciding = [name for name, one in _judged(row, figures).items() if one["decides"]]
+    last = list(row.transitions.all())[-1] if row.ended_at else None
     return {
         "row": row,
-        "sentence": sentence(row),
-        "ended_by": _ended_by(row),
+        "heading": heading(row, figures, outlook),
+        "steps": steps(row),
+        "obstacle": obstacle(row, figures, names),
+        "links": next_links(visit, row, figures["reason"], deciding),
+        "ended": (last, names[last.actor]) if last else None,
         "figures": figures,
         "outlook": outlook,
         "decided_at": row.evaluation.decided_at,
-        "tiles": _tiles(row, figures),
-        "done": _done(row),
     }
 
 
 def metrics(visit: Visit, rollout_id: UUID) -> Context:
     row = get_rollout(visit.project.pk, rollout_id)
-    return {"metrics": metric_rows(_judged(row)), "formula": latest_figures(row)["formula"]}
-
-
-def over_time(visit: Visit, rollout_id: UUID) -> Context:
-    row = get_rollout(visit.project.pk, rollout_id)
-    # Minutes that another formula counted lack what the plots show.
-    sums = minute_sums(row.pk) if latest_figures(row)["through"] else None
-    return {"plots": plots(sums, list(row.stages.all()), _judged(row)) if sums else []}
+    figures = latest_figures(row)
+    judged, sums = _judged(row, figures), _sums(row, figures)
+    plots = metric_plots(sums, list(row.stages.all()), judged) if sums else {}
+    rows = metric_rows(judged)
+    worst = next((one for one in rows if one.is_worse and one.decides), None)
+    return {
+        "metrics": [
+            ShownMetric(one, plots.get(one.name), metric_link(visit, row, one.name), is_open=one is worst)
+            for one in rows
+        ],
+        "formula": figures["formula"],
+        "is_judged": sums is not None,
+    }
 
 
 def requests(visit: Visit, rollout_id: UUID) -> Context:
     """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
     row = get_rollout(visit.project.pk, rollout_id)
+    figures = latest_figures(row)
+    sums = _sums(row, figures)
+    totals = totals_of(row)
     return {
-        "counts": total_rows(totals_of(row)),
+        "counts": total_rows(totals),
+        "left_out": left_out_rows(totals, figures["counts"]),
         "open_requests": open_by_arm(row),
+        "traffic": traffic_plot(sums, list(row.stages.all())) if sums else None,
         "arms": [
             (
                 f"{arm.capitalize()}: version {version.number}",
-                _requests_link(visit, row, arm),
-                _failures_link(visit, row, arm),
+                requests_link(visit, row, arm),
+                requests_link(visit, row, arm, outcome="error"),
             )
             for arm, version in ((TARGET, row.target_version), (BASELINE, row.baseline_version))
         ],
@@ -76,83 +100,23 @@ def requests(visit: Visit, rollout_id: UUID) -> Context:
 
 def history(visit: Visit, rollout_id: UUID) -> Context:
     row = get_rollout(visit.project.pk, rollout_id)
+    names = names_of(row)
     return {
         "stages": [(stage, stage_status(row, stage).value) for stage in row.stages.all()],
-        "transitions": row.transitions.order_by("-id"),
+        "transitions": [(move, names[move.actor]) for move in reversed(row.transitions.all())],
     }
 
 
-def links(visit: Visit, row: Rollout) -> Mapping[str, str]:
-    """Returns the addresses of what the rollout names; an empty one where there is no such page."""
-    before, after = row.baseline_version.number, row.target_version.number
-    return {
-        "prompt": visit.link_if_there("prompt", row.config_id),
-        "baseline": visit.link_if_there("prompt", row.config_id, version=before),
-        "target": visit.link_if_there("prompt", row.config_id, version=after),
-        "diff": visit.link_if_there("prompt", row.config_id, version=after, against=before),
-    }
+def names_of(row: Rollout) -> Mapping[str, str]:
+    """Returns by actor the names of those who made and moved the rollout."""
+    names = actor_names([row.created_by, *(move.actor for move in row.transitions.all())])
+    return {**names, AUTOMATIC: BY_ITSELF}
 
 
-def sentence(row: Rollout) -> str:
-    """Returns in one sentence where the rollout stands."""
-    stage, count = current_stage(row), len(row.stages.all())
-    target, baseline = f"version {row.target_version.number}", f"version {row.baseline_version.number}"
-    match Status(row.status):
-        case Status.PENDING:
-            return f"Not started: every request gets {baseline}."
-        case Status.RUNNING:
-            share = f"{stage.weight} % of the requests get {target}" if stage else ""
-            return f"Running, stage {row.current_stage} of {count}: {share}."
-        case Status.PAUSED:
-            return f"Paused at stage {row.current_stage} of {count}: requests get no managed prompt."
-        case Status.COMPLETED:
-            return f"Completed: {target} is served to everybody."
-        case Status.ROLLED_BACK:
-            return f"Rolled back: {baseline} is served to everybody."
+def _judged(row: Rollout, figures: Mapping[str, Any]) -> Mapping[str, Any]:
+    return judged_metrics(figures, policy_of(row).cost_allowance)
 
 
-def _ended_by(row: Rollout) -> RolloutTransition | None:
-    return list(row.transitions.all())[-1] if row.ended_at else None
-
-
-def _judged(row: Rollout) -> Mapping[str, Any]:
-    return judged_metrics(latest_figures(row), policy_of(row).cost_allowance)
-
-
-def _tiles(row: Rollout, figures: Mapping[str, Any]) -> list[Tile]:
-    stage, count = current_stage(row), len(row.stages.all())
-    return [
-        Tile("Share of the target", f"{stage.weight} %" if stage and not row.ended_at else NOBODY[row.status]),
-        Tile("Stage", f"{row.current_stage} of {count}"),
-        Tile("Requests of the target judged", f"{figures['target_requests']:,}"),
-        Tile("Minutes judged", f"{figures['minutes']:,}"),
-    ]
-
-
-NOBODY = {
-    Status.PENDING.value: "0 %",
-    Status.RUNNING.value: "0 %",
-    Status.PAUSED.value: "0 %",
-    Status.COMPLETED.value: "100 %",
-    Status.ROLLED_BACK.value: "0 %",
-}
-
-
-def _done(row: Rollout) -> int:
-    """Returns the percentage of the stages that are over."""
-    stages: list[RolloutStage] = list(row.stages.all())
-    if row.status == Status.COMPLETED:
-        return 100
-    return round(100 * sum(stage.left_at is not None for stage in stages) / len(stages))
-
-
-def _requests_link(visit: Visit, row: Rollout, arm: str, **query: Any) -> str:
-    """Returns the address of the arm's requests from the start on, to a minute around it: clocks of hosts differ."""
-    start = (row.started_at or row.created_at) - timedelta(minutes=1)
-    end = (row.ended_at or timezone.now()) + timedelta(minutes=1)
-    range_of = Period(CUSTOM, start, end).parameters
-    return visit.link_if_there(_REQUESTS, **range_of, rollout_id=row.pk, variant=arm, **query)
-
-
-def _failures_link(visit: Visit, row: Rollout, arm: str) -> str:
-    return _requests_link(visit, row, arm, outcome="error")
+def _sums(row: Rollout, figures: Mapping[str, Any]) -> Sums | None:
+    # Minutes that another formula counted lack what the plots show.
+    return minute_sums(row.pk) if figures["through"] else None

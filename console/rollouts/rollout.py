@@ -12,19 +12,20 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from console.rollouts import panels as loads
-from console.rollouts.list import MODES
+from console.rollouts.links import links
 from console.rollouts.moves import CONSEQUENCES, ReasonForm, move, possible, verb
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from rollouts.errors import RolloutNotFoundError
-from rollouts.models import Rollout
+from rollouts.models import Mode, Rollout
 from rollouts.selectors import earlier_rollbacks, get_rollout
 from rollouts.states import Transition
 
 REFRESH_SECONDS = 60
 
+_MODES = {Mode.AUTO.value: "decides by itself", Mode.MANUAL.value: "people decide"}
 _ALLOCATIONS = {
     "random": "each request by chance",
     "user_sticky": "each user stays with one version",
@@ -62,7 +63,6 @@ class RolloutPage(Page):
         known = [
             ("verdict", "Verdict", loads.verdict),
             ("metrics", "Metrics", loads.metrics),
-            ("plots", "Over time", loads.over_time),
             ("requests", "Requests of the arms", loads.requests),
             ("history", "Stages and history", loads.history),
         ]
@@ -116,9 +116,10 @@ class RolloutPage(Page):
         return {
             "title": f"Rollout {row.name}",
             "row": row,
-            "mode": MODES[row.mode],
+            "mode": _MODES[row.mode],
             "allocation": _ALLOCATIONS[row.allocation_type],
-            "links": loads.links(visit, row),
+            "links": links(visit, row),
+            "made_by": loads.names_of(row)[row.created_by],
             "earlier": [(one, visit.link(self.name, one.rollout_id)) for one in earlier_rollbacks(row)],
             "moves": moves if visit.may(Right.EDIT) else [],
         }

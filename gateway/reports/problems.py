@@ -24,6 +24,7 @@ from gateway.reports.shapes import Problem, ProblemKind, Problems
 from gateway.tables.alert import AlertDelivery
 from integrations.errors import HealthUnavailableError
 from integrations.health.reader import HealthStatus, project_health
+from rollouts.evaluation.words import first_sentence
 from rollouts.selectors import rolled_back_between
 
 logger = logging.getLogger("gateway.problems")
@@ -159,7 +160,7 @@ def _budget(question: _Question) -> Iterator[Problem]:
 
 def _rollouts(question: _Question) -> Iterator[Problem]:
     for row in rolled_back_between(question.project_id, question.range.start, question.range.end, limit=_MAX_EACH):
-        reason = f": {row.reason.rstrip('.')}" if row.reason else ""
+        reason = f": {first_sentence(row.reason).rstrip('.')}" if row.reason else ""
         yield _problem(
             "rollout_rolled_back",
             f"The rollout {row.name} was rolled back{reason}.",

@@ -24,16 +24,27 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class ArmSums:
-    """The sums of one arm in one interval."""
+    """The sums of one arm in one interval. `timed` and `priced` are the answers with a latency and with a price."""
 
     requests: int
     unanswered: int
     judged: int
     errors: int
     answered: int
+    contract: int
+    truncated: int
+    fallback: int
+    empty: int
+    stopped: int
+    timed: int
     latency_ms: int
     priced: int
     cost_usd: Decimal
+
+
+_WHOLE = (
+    "requests", "unanswered", "judged", "errors", "answered", "contract", "truncated", "fallback", "empty", "stopped"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +89,10 @@ def _sql(vendor: str, arm: str) -> str:
 
     whole = dialect.whole
     minute = whole.format(path="minute")
+    counted = ", ".join(f"sum({at(whole, name)})" for name in _WHOLE)
     return f"""
     SELECT
-        ({minute} - %s) / %s AS bucket, sum({at(whole, "requests")}), sum({at(whole, "unanswered")}),
-        sum({at(whole, "judged")}), sum({at(whole, "errors")}),
+        ({minute} - %s) / %s AS bucket, {counted},
         sum({at(dialect.members, "latency")}), sum({at(whole, "latency_ms")}),
         sum({at(dialect.members, "cost")}), sum({at(dialect.decimal, "cost_usd")})
     FROM rollouts_rolloutminute AS m
@@ -119,14 +130,11 @@ def _arm(rollout_id: UUID, arm: str, first: datetime, step: timedelta) -> dict[i
 
 def _sums(*sums: Any) -> ArmSums:
     """Returns the sums, of which a database may give whole numbers as decimals. The cost comes last."""
-    requests, unanswered, judged, errors, answered, latency_ms, priced = map(int, sums[:-1])
+    *whole, timed, latency_ms, priced, cost_usd = sums
     return ArmSums(
-        requests=requests,
-        unanswered=unanswered,
-        judged=judged,
-        errors=errors,
-        answered=answered,
-        latency_ms=latency_ms,
-        priced=priced,
-        cost_usd=Decimal(str(sums[-1])),
+        **{name: int(one) for name, one in zip(_WHOLE, whole, strict=True)},
+        timed=int(timed),
+        latency_ms=int(latency_ms),
+        priced=int(priced),
+        cost_usd=Decimal(str(cost_usd)),
     )

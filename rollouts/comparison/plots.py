@@ -9,6 +9,9 @@ from typing import Any
 
 from core.ui.plots import Mark, Plot, Series, Threshold, Unit
 from rollouts.comparison.minute_sums import ArmSums, Sums
+from rollouts.evaluation import Metric
+from rollouts.evaluation.explanation import LABELS
+from rollouts.evaluation.policy import EXACT
 from rollouts.models import RolloutStage
 
 Value = float | Decimal | None
@@ -16,50 +19,65 @@ Value = float | Decimal | None
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure that is plotted. `metric` is the metric that judges it, whose limit is drawn."""
+    """A figure that is plotted."""
 
-    title: str
     unit: Unit
     value: Callable[[ArmSums, float], Value]
-    metric: str = ""
 
 
 def _ratio(total: float | Decimal, count: int) -> Value:
     return total / count if count else None
 
 
-_FIGURES = (
-    _Figure("Requests a minute", Unit.COUNT, lambda sums, minutes: round(sums.requests / minutes, 2)),
-    _Figure("Unanswered", Unit.SHARE, lambda sums, _: _ratio(sums.unanswered, sums.requests), "unanswered"),
-    _Figure("Error rate", Unit.SHARE, lambda sums, _: _ratio(sums.errors, sums.judged), "error_rate"),
-    _Figure(
-        "Average latency", Unit.MILLISECONDS, lambda sums, _: _ratio(sums.latency_ms, sums.answered), "latency_average"
-    ),
-    _Figure("Cost of a request", Unit.MONEY, lambda sums, _: _ratio(sums.cost_usd, sums.priced), "cost_per_request"),
-)
+def _among_answers(metric: Metric) -> _Figure:
+    return _Figure(Unit.SHARE, lambda sums, _: _ratio(getattr(sums, metric.value), sums.answered))
 
 
-def plots(sums: Sums, stages: Sequence[RolloutStage], metrics: Mapping[str, Mapping[str, Any]]) -> list[Plot]:
-    """Returns the plots, with a mark where each stage begins. `metrics` are the judged ones of the latest verdict;
-    their limit is the baseline's figure plus the difference below which the metric does not fail."""
-    marks = [Mark(f"stage {one.number}, {one.weight} %", one.entered_at) for one in stages if one.entered_at]
-    found = []
-    for figure in _FIGURES:
-        target, baseline = (_values(figure, arm, sums) for arm in (sums.target, sums.baseline))
-        if all(value is None for value in (*target, *baseline)):
-            continue
-        found.append(
-            Plot(
-                title=figure.title,
-                times=sums.times,
-                step=sums.step,
-                series=[Series("target", target), Series("baseline", baseline)],
-                unit=figure.unit,
-                thresholds=_limits(metrics.get(figure.metric)),
-                marks=marks,
-            )
-        )
-    return found
+_FIGURES: Mapping[Metric, _Figure] = {
+    Metric.UNANSWERED: _Figure(Unit.SHARE, lambda sums, _: _ratio(sums.unanswered, sums.requests)),
+    Metric.ERROR_RATE: _Figure(Unit.SHARE, lambda sums, _: _ratio(sums.errors, sums.judged)),
+    **{metric: _among_answers(metric) for metric in EXACT},
+    Metric.STOPPED: _Figure(Unit.SHARE, lambda sums, _: _ratio(sums.stopped, sums.requests)),
+    Metric.LATENCY_AVERAGE: _Figure(Unit.MILLISECONDS, lambda sums, _: _ratio(sums.latency_ms, sums.timed)),
+    Metric.COST: _Figure(Unit.MONEY, lambda sums, _: _ratio(sums.cost_usd, sums.priced)),
+}
+"""The figures of the metrics that the minutes know: of the slowest answers they have no value over time."""
+_TRAFFIC = _Figure(Unit.COUNT, lambda sums, minutes: round(sums.requests / minutes, 2))
+
+
+def metric_plots(
+    sums: Sums, stages: Sequence[RolloutStage], metrics: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Plot]:
+    """Returns the plots by metric, with a mark where each stage begins. `metrics` are the judged ones of the latest
+    verdict; their limit is the baseline's figure plus the difference below which the metric does not fail."""
+    found = (
+        (metric.value, _plot(f"{LABELS[metric]}, over time", figure, sums, stages, metrics.get(metric.value)))
+        for metric, figure in _FIGURES.items()
+    )
+    return {name: plot for name, plot in found if plot is not None}
+
+
+def traffic_plot(sums: Sums, stages: Sequence[RolloutStage]) -> Plot | None:
+    """Returns the plot of the requests of both arms."""
+    return _plot("Requests a minute", _TRAFFIC, sums, stages, None)
+
+
+def _plot(
+    title: str, figure: _Figure, sums: Sums, stages: Sequence[RolloutStage], metric: Mapping[str, Any] | None
+) -> Plot | None:
+    """Returns None for a figure of which neither arm has a value."""
+    target, baseline = (_values(figure, arm, sums) for arm in (sums.target, sums.baseline))
+    if all(value is None for value in (*target, *baseline)):
+        return None
+    return Plot(
+        title=title,
+        times=sums.times,
+        step=sums.step,
+        series=[Series("target", target), Series("baseline", baseline)],
+        unit=figure.unit,
+        thresholds=_limits(metric),
+        marks=[Mark(f"stage {one.number}, {one.weight} %", one.entered_at) for one in stages if one.entered_at],
+    )
 
 
 def _values(figure: _Figure, arm: Sequence[ArmSums | None], sums: Sums) -> list[Value]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from core.ui import formats
 from core.ui.plots import Interval
-from rollouts.evaluation.words import odds
+from rollouts.evaluation import Metric, Status
+from rollouts.evaluation.explanation import LABELS
+from rollouts.evaluation.words import left_out, odds, reason
 
 ARMS = (TARGET, BASELINE)
 UNKNOWN = "?"
+UNCOMPARED = "uncompared"
 
 _MIN_SHOWN = math.log(0.01)
 # Points of a percentage are the difference of two shares.
@@ -22,47 +26,71 @@ _POINTS = 100
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """A metric's row. `evidence` and `safety` are shown beside their thresholds; `decides` means that the verdict rests
-    on this metric, and `plot` has its difference with the interval and the limit, where they are known."""
+    """A metric's row. `mark` says how it stands, in the colour of `kind`; `decides` means that the verdict rests on
+    this metric, and `interval` has its difference with the interval and the limit, where they are known. `numbers` are
+    the figures behind the sentence, by name."""
 
     name: str
-    status: str
-    action: str
+    label: str
+    mark: str
+    kind: str
     target: str
     baseline: str
-    difference: str
-    interval: str
-    limit: str
-    plot: Interval | None
-    evidence: str
-    safety: str
-    explanation: str
+    sentence: str
     decides: bool
+    interval: Interval | None
+    numbers: Sequence[tuple[str, str]]
+
+    @property
+    def is_worse(self) -> bool:
+        return self.kind == "bad"
+
+
+_MARKS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        Status.PASSING: ("fine", "good"),
+        Status.FAILING: ("worse", "bad"),
+        Status.INCONCLUSIVE: ("not certain", "neutral"),
+    }
+)
 
 
 def metric_rows(shown: Mapping[str, Any]) -> list[MetricRow]:
-    """Returns the rows of the metrics that `comparisons.judged_metrics` returns."""
-    return [_metric_row(name, one) for name, one in shown.items()]
+    """Returns the rows of the metrics that `wire.judged_metrics` returns, in the order in which people read them."""
+    return [_metric_row(metric, shown[metric.value]) for metric in LABELS if metric.value in shown]
 
 
-def _metric_row(name: str, one: Mapping[str, Any]) -> MetricRow:
-    interval = one["interval"]
-    low, high = (change(name, interval[end]) for end in ("low", "high"))
+def _metric_row(metric: Metric, one: Mapping[str, Any]) -> MetricRow:
+    name = metric.value
+    unjudged = ("shown only" if metric is Metric.STOPPED else "not judged", "neutral")
+    mark, kind = _MARKS[one["status"]] if one["judged"] else unjudged
     return MetricRow(
-        name=name.replace("_", " "),
-        status=one["status"] if one["judged"] else "not judged",
-        action=one["action"].replace("_", " "),
+        name=name,
+        label=LABELS[metric],
+        mark=mark,
+        kind=kind,
         target=figure(name, one["target"]),
         baseline=figure(name, one["baseline"]),
-        difference=change(name, one["difference"]),
-        interval=f"{low or UNKNOWN} to {high or UNKNOWN}" if low or high else "",
-        limit=change(name, one["failing_difference"]),
-        plot=_plot(name, one),
-        evidence=_evidence(one) if one["judged"] else "",
-        safety=f"{_odds(one['safety'])} of {odds(one['safety_threshold'])}" if one["judged"] else "",
-        explanation=one["explanation"],
+        sentence=one["explanation"],
         decides=one["decides"],
+        interval=_plot(name, one),
+        numbers=[(label, value) for label, value in _numbers(name, one) if value],
     )
+
+
+def _numbers(name: str, one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    low, high = (change(name, one["interval"][end]) for end in ("low", "high"))
+    between = f" (95 % interval: {low or UNKNOWN} to {high or UNKNOWN})" if low or high else ""
+    yield "Difference", f"{change(name, one['difference'])}{between}"
+    yield "May fail from", change(name, one["failing_difference"])
+    if one["judged"]:
+        yield "If it fails", one["action"].replace("_", " ")
+        yield "E that it is worse", f"{_odds(one['evidence'])} of {_odds(one['evidence_threshold'])}"
+        yield "E that it is harmless", f"{_odds(one['safety'])} of {_odds(one['safety_threshold'])}"
+    if one["user_evidence"] is not None:
+        design = one.get("design_effect")
+        yield "E by users", _odds(one["user_evidence"])
+        yield "Design effect", UNKNOWN if design is None else f"{design:.3g}"
 
 
 def _plot(name: str, one: Mapping[str, Any]) -> Interval | None:
@@ -70,7 +98,7 @@ def _plot(name: str, one: Mapping[str, Any]) -> Interval | None:
     if one["difference"] is None or low is None or high is None:
         return None
     return Interval(
-        title=f"Difference of {name.replace('_', ' ')}, target against baseline",
+        title=f"{LABELS[Metric(name)]}: difference of target and baseline",
         low=low,
         value=one["difference"],
         high=high,
@@ -80,13 +108,10 @@ def _plot(name: str, one: Mapping[str, Any]) -> Interval | None:
     )
 
 
-def _evidence(one: Mapping[str, Any]) -> str:
-    text = f"{_odds(one['evidence'])} of {odds(one['evidence_threshold'])}"
-    return text if one["user_evidence"] is None else f"{text}; by users {_odds(one['user_evidence'])}"
-
-
-def _odds(evidence: float) -> str:
+def _odds(evidence: float | None) -> str:
     """Returns an e-value as people read it: of very small ones the size does not matter."""
+    if evidence is None:
+        return UNKNOWN
     return "< 0.01" if evidence < _MIN_SHOWN else odds(evidence)
 
 
@@ -95,18 +120,24 @@ def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:
     arms = [totals[arm] for arm in ARMS]
     compared = [arm.compared for arm in arms]
     answered = [arm.compared - arm.unanswered for arm in arms]
-    reasons = sorted({reason for arm in arms for reason in arm.reasons})
-    left_out = sorted({reason for arm in arms for reason in arm.left_out})
+    codes = sorted({code for arm in arms for code in arm.reasons})
     return [
         ("requests allocated", [arm.requests for arm in arms]),
-        *((f"not compared: {reason.replace('_', ' ')}", [arm.left_out.get(reason, 0) for arm in arms])
-          for reason in left_out),
         ("answered", [_share(one, of) for one, of in zip(answered, compared, strict=True)]),
         ("unanswered", [_share(arm.unanswered, of) for arm, of in zip(arms, compared, strict=True)]),
-        *((f"unanswered: {reason.replace('_', ' ')}", [arm.reasons.get(reason, 0) for arm in arms])
-          for reason in reasons),
+        *((f"unanswered: {reason(code)}", [arm.reasons.get(code, 0) for arm in arms]) for code in codes),
         ("errors", [_share(arm.errors, arm.counted) for arm in arms]),
     ]  # fmt: skip
+
+
+def left_out_rows(
+    totals: Mapping[str, ArmTotals], counts: Mapping[str, Mapping[str, Any]]
+) -> list[tuple[str, list[str]]]:
+    """Returns by reason how many requests of target and baseline the comparison leaves out; what is in neither arm has
+    no row. `counts` are those of a verdict, which know the questions that were in a cache."""
+    arms = [{**totals[arm].left_out, UNCOMPARED: counts[arm].get(UNCOMPARED, 0)} for arm in ARMS]
+    codes = sorted({code for arm in arms for code, count in arm.items() if count})
+    return [(left_out(code), [formats.number(arm.get(code, 0)) for arm in arms]) for code in codes]
 
 
 def figure(metric: str, value: float | None) -> str:

@@ -105,7 +105,7 @@ def _requests_to_pass(state: State, metric: Metric) -> str | None:
     best, needed = max(safe), PASS_AT + math.log(len(safe))
     if best <= 0 or not number:
         return None
-    estimate = number * needed / best
+    estimate = max(number * needed / best, MIN_TARGET_REQUESTS)
     return about(estimate) if number < estimate <= _MAX_ESTIMATE else None
 
 

@@ -15,21 +15,22 @@ from rollouts.evaluation.terms import Action, Decision, Reason, Status
 from rollouts.evaluation.words import named_reasons, share
 from rollouts.states import Stage
 
-_MEND = "Look at its failed requests and mend the version before you roll it out again."
+_FAILED = "Look at its failed requests and mend the version"
 _CHOOSE = "Look at its failed requests, then promote or roll back by hand."
-_ACCEPT_SLOWER = "Promote by hand to accept it, or choose a faster model or a shorter prompt."
+_AGAIN = "before you roll it out again."
+_FASTER = "Choose a faster model or a shorter prompt"
 
 _NEXT: Mapping[Metric, str] = MappingProxyType(
     {
-        Metric.UNANSWERED: _MEND,
-        Metric.ERROR_RATE: _MEND,
-        Metric.CONTRACT: "Read the answers that break the schema, and mend the prompt or the schema.",
-        Metric.TRUNCATED: "Let the version write longer answers, or ask it for shorter ones.",
-        Metric.FALLBACK: "Check why the version's own model did not serve its requests.",
-        Metric.EMPTY: "Read the requests with empty answers, and mend the prompt or choose another model.",
-        Metric.LATENCY_P95: _ACCEPT_SLOWER,
-        Metric.LATENCY_AVERAGE: _ACCEPT_SLOWER,
-        Metric.COST: "Promote by hand to accept it, or choose a cheaper model or a shorter prompt.",
+        Metric.UNANSWERED: _FAILED,
+        Metric.ERROR_RATE: _FAILED,
+        Metric.CONTRACT: "Read the answers that break the schema and mend the prompt or the schema",
+        Metric.TRUNCATED: "Let the version write longer answers, or ask it for shorter ones",
+        Metric.FALLBACK: "Check why the version's own model did not serve its requests",
+        Metric.EMPTY: "Look at the requests with empty answers and mend the version",
+        Metric.LATENCY_P95: _FASTER,
+        Metric.LATENCY_AVERAGE: _FASTER,
+        Metric.COST: "Choose a cheaper model or a shorter prompt",
     }
 )
 """What to do about a metric that fails."""
@@ -78,17 +79,20 @@ class _Case:
 
 
 def _metric_failing(case: _Case) -> str:
-    action = Action.ROLL_BACK if case.rolls_back else Action.HOLD
-    metrics = case.assessment.failing(action, case.state)
+    failing = case.assessment.failing(Action.ROLL_BACK if case.rolls_back else Action.HOLD, case.state)
+    metrics = [metric for metric in LABELS if metric in failing]
     if not metrics:
         return f"A metric fails. {_CHOOSE}"
     causes = case.causes if Metric.UNANSWERED in metrics else ""
     certain = f"Certain enough to {'roll back' if case.rolls_back else 'hold'}."
-    return f"{case.pairs(metrics)}. {certain}{causes} {_NEXT[metrics[0]]}"
+    step = (
+        f"{_NEXT[metrics[0]]} {_AGAIN}" if case.rolls_back else f"{_NEXT[metrics[0]]}, or promote by hand to accept it."
+    )
+    return f"{case.pairs(metrics)}. {certain}{causes} {step}"
 
 
 def _minimum_unanswered(case: _Case) -> str:
-    return f"{case.unanswered} {_MEND if case.rolls_back else _CHOOSE}"
+    return f"{case.unanswered} {f'{_FAILED} {_AGAIN}' if case.rolls_back else _CHOOSE}"
 
 
 def _minimum_duration(case: _Case) -> str:

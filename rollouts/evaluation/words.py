@@ -33,6 +33,21 @@ _REASONS: Mapping[str, str] = MappingProxyType(
 )
 
 
+_LEFT_OUT: Mapping[str, str] = MappingProxyType(
+    {
+        "uncompared": "asked before: in a cache",
+        "cache_hit": "answered from the cache",
+        "forced": "the version was forced",
+        "other_unit": "no user or session to allocate by",
+        "monthly_budget_exceeded": "refused: the project's budget",
+        "requests_per_minute": "refused: requests per minute",
+        "pii_detected": "refused: personal data",
+        "prompt_injection": "refused: prompt injection",
+        "blocked_topic": "refused: a blocked topic",
+    }
+)
+
+
 def odds(evidence: float) -> str:
     """Returns the logarithm of an e-value in words."""
     return "over 1e9" if evidence > _MAX_SHOWN else f"{math.exp(evidence):.3g}"
@@ -76,9 +91,20 @@ def about(number: float) -> str:
     return f"{round(number / size) * size:,.0f}"
 
 
+def first_sentence(text: str) -> str:
+    """Returns the beginning of a text where there is place for one sentence."""
+    first, dot, _ = text.partition(". ")
+    return f"{first}." if dot else text
+
+
 def reason(code: str) -> str:
     """Returns why a request was not answered, by the reason it was counted under."""
     return _REASONS.get(code, code.replace("_", " "))
+
+
+def left_out(code: str) -> str:
+    """Returns why a request is not compared, by the reason or the error code it was counted under."""
+    return _LEFT_OUT.get(code, f"refused: {code.replace('_', ' ')}")
 
 
 def named_reasons(reasons: Mapping[str, int]) -> str:

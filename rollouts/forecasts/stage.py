@@ -31,12 +31,13 @@ class Traffic:
 @dataclass(frozen=True, slots=True)
 class StageForecast:
     """The forecast of a stage. `minutes` is the time until both minima of the stage are met, 0 when they are, and None
-    when it is unknown because the rollout does not run or no request came today. With `evidence_decides` the stage then
-    waits for the evidence."""
+    when it is unknown because the rollout does not run or no request came today. `missing_requests` are those of the
+    target that the stage still needs. With `evidence_decides` the stage then waits for the evidence."""
 
     per_minute: float | None
     minutes: float | None
     evidence_decides: bool
+    missing_requests: int = 0
 
     @property
     def sentence(self) -> str:
@@ -73,6 +74,7 @@ def stage_forecast(
         traffic.per_minute,
         _minutes_left(stage, traffic, served, elapsed_minutes),
         evidence_decides=CONTROLLED_WEIGHT <= stage.weight < 100 and not passes,
+        missing_requests=max(0, stage.min_requests - served),
     )
 
 

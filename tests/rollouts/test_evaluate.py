@@ -32,7 +32,7 @@ def test_failing_target__one_look__rolled_back_with_reason_and_figures(log: Requ
     assert (rollout.status, rollout.config.has_active_rollout) == ("rolled_back", False)
     move = RolloutTransition.objects.get(rollout=rollout, action="roll_back")
     assert (move.actor, move.from_status, move.to_status) == ("auto", "running", "rolled_back")
-    assert "error rate" in move.reason
+    assert "Errors: 50.0 % against 0 %." in move.reason
     assert move.figures == evaluation(rollout).verdict
     assert (move.figures["status"], move.figures["metrics"]["error_rate"]["status"]) == ("failing", "failing")
     assert move.figures["counts"]["target"]["errors"] == 20

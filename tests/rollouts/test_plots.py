@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 
 from rollouts.comparison.minute_sums import BUCKETS, _sql, minute_sums
-from rollouts.comparison.plots import plots
+from rollouts.comparison.plots import metric_plots, traffic_plot
 from rollouts.models import Rollout, RolloutMinute
 from tests.factories.rollouts import make_rollout
 
@@ -22,8 +22,9 @@ pytestmark = pytest.mark.django_db
 
 BEGAN = datetime(2026, 3, 4, 12, tzinfo=UTC)
 ARM: Mapping[str, Any] = {
-    "requests": 5, "unanswered": 2, "judged": 4, "errors": 1, "latency": {"9": 3, "12": 1}, "latency_ms": 400,
-    "cost": {"3": 2}, "cost_usd": "0.5000000000",
+    "requests": 5, "unanswered": 2, "judged": 4, "errors": 1, "answered": 4, "contract": 2, "truncated": 1,
+    "fallback": 0, "empty": 4, "stopped": 1, "latency": {"9": 3, "12": 1}, "latency_ms": 400, "cost": {"3": 2},
+    "cost_usd": "0.5000000000",
 }  # fmt: skip
 NOTHING: dict[str, Any] = {name: {} if isinstance(value, dict) else 0 for name, value in ARM.items()} | {
     "cost_usd": "0"
@@ -56,7 +57,7 @@ def test_sums__thousands_of_minutes__few_intervals_and_nothing_lost() -> None:
     assert all(later - earlier == found.step for earlier, later in zip(found.times, found.times[1:], strict=False))
     arms = [arm for arm in found.target if arm]
     assert sum(arm.requests for arm in arms) == 25_000
-    assert sum(arm.answered for arm in arms) == 20_000
+    assert sum(arm.answered for arm in arms) == sum(arm.timed for arm in arms) == 20_000
     assert sum(arm.priced for arm in arms) == 10_000
     assert sum(arm.cost_usd for arm in arms) == Decimal(2500)
 
@@ -75,7 +76,7 @@ def test_sql__either_database__one_row_of_the_same_sums(vendor: str) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_sql(vendor, "target"), (5, 2, rollout.pk))
             found = cursor.fetchall()
-    assert [[float(one) for one in row] for row in found] == [[1, 5, 2, 4, 1, 4, 400, 2, 0.5]]
+    assert [[float(one) for one in row] for row in found] == [[1, 5, 2, 4, 1, 4, 2, 1, 0, 4, 1, 4, 400, 2, 0.5]]
 
 
 def test_sums__gap__none() -> None:
@@ -90,15 +91,22 @@ def test_plots__one_minute__each_figure_of_both_arms() -> None:
     sums = minute_sums(rollout.pk)
     assert sums is not None
     metrics = {"error_rate": {"baseline": 0.1, "failing_difference": 0.025}}
-    found = {plot.title: plot for plot in plots(sums, list(rollout.stages.all()), metrics)}
-    values = {title: [series.values for series in plot.series] for title, plot in found.items()}
+    stages = list(rollout.stages.all())
+    found, traffic = metric_plots(sums, stages, metrics), traffic_plot(sums, stages)
+    values = {name: [series.values for series in plot.series] for name, plot in found.items()}
     assert values == {
-        "Requests a minute": [[5], [0]],
-        "Unanswered": [[0.4], [None]],
-        "Error rate": [[0.25], [None]],
-        "Average latency": [[100], [None]],
-        "Cost of a request": [[Decimal("0.25")], [None]],
+        "unanswered": [[0.4], [None]],
+        "error_rate": [[0.25], [None]],
+        "contract": [[0.5], [None]],
+        "truncated": [[0.25], [None]],
+        "fallback": [[0.0], [None]],
+        "empty": [[1.0], [None]],
+        "stopped": [[0.2], [None]],
+        "latency_average": [[100], [None]],
+        "cost_per_request": [[Decimal("0.25")], [None]],
     }
-    assert [threshold.value for threshold in found["Error rate"].thresholds] == [0.125]
-    assert [mark.name for mark in found["Error rate"].marks] == ["stage 1, 10 %"]
-    assert not found["Unanswered"].thresholds
+    assert traffic is not None
+    assert [series.values for series in traffic.series] == [[5], [0]]
+    assert [threshold.value for threshold in found["error_rate"].thresholds] == [0.125]
+    assert [mark.name for mark in found["error_rate"].marks] == ["stage 1, 10 %"]
+    assert not found["unanswered"].thresholds

@@ -71,16 +71,24 @@ def test_rows__metric__cells_for_people() -> None:
     figures = verdict(
         "inconclusive",
         unanswered=metric(),
-        error_rate=metric(user_evidence=math.log(3), evidence_threshold=math.log(40)),
+        error_rate=metric(user_evidence=math.log(3), design_effect=4.0),
         latency_p95=metric(judged=False, target=None),
     )
     random, by_user, ignored = metric_rows(judged_metrics(figures))
-    assert (random.name, random.status, random.action) == ("unanswered", "inconclusive", "roll back")
-    assert (random.target, random.baseline, random.interval) == ("6 %", "2 %", "+1.00 points to ?")
-    assert (random.difference, random.limit, random.plot) == ("+4.00 points", "+0.50 points", None)
-    assert (random.evidence, random.safety) == ("12.5 of 200", "1 of 20")
-    assert by_user.evidence == "12.5 of 40; by users 3"
-    assert (ignored.status, ignored.target, ignored.evidence, ignored.safety) == ("not judged", "", "", "")
+    assert (random.name, random.label, random.mark, random.kind) == (
+        "unanswered", "Unanswered", "not certain", "neutral",
+    )  # fmt: skip
+    assert (random.target, random.baseline, random.sentence, random.interval) == ("6 %", "2 %", "So it is.", None)
+    assert random.numbers == [
+        ("Difference", "+4.00 points (95 % interval: +1.00 points to ?)"),
+        ("May fail from", "+0.50 points"),
+        ("If it fails", "roll back"),
+        ("E that it is worse", "12.5 of 200"),
+        ("E that it is harmless", "1 of 20"),
+    ]
+    assert dict(by_user.numbers).items() >= {("E by users", "3"), ("Design effect", "4")}
+    assert (ignored.mark, ignored.target) == ("not judged", "")
+    assert not any(name.startswith("E ") for name, _ in ignored.numbers)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +115,19 @@ def test_rows__interval_known__plot_with_the_limit() -> None:
         "interval": {"low": 5.0, "high": 35.0}
     })  # fmt: skip
     [row] = metric_rows(judged_metrics(figures))
-    assert row.plot is not None
-    assert (row.plot.low, row.plot.value, row.plot.high) == (5.0, 20.0, 35.0)
-    assert row.plot.limit == pytest.approx(10.0)
-    assert row.limit == "+10 ms"
+    assert row.interval is not None
+    assert (row.interval.low, row.interval.value, row.interval.high) == (5.0, 20.0, 35.0)
+    assert row.interval.limit == pytest.approx(10.0)
+
+
+def test_rows__stopped__shown_only_and_in_the_order_of_people() -> None:
+    figures = verdict(
+        "inconclusive",
+        latency_p95=metric(status="failing"),
+        stopped=metric(judged=False, evidence_threshold=None),
+        contract=metric(status="passing"),
+    )
+    rows = metric_rows(judged_metrics(figures))
+    assert [(row.name, row.mark, row.kind) for row in rows] == [
+        ("contract", "fine", "good"), ("stopped", "shown only", "neutral"), ("latency_p95", "worse", "bad"),
+    ]  # fmt: skip

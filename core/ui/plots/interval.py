@@ -50,11 +50,9 @@ def render_interval(interval: Interval) -> SafeString:
 
 def _kind(interval: Interval) -> str:
     """Returns the colour: a whole interval beyond the limit is bad, one below it good, and one across it neither."""
-    if interval.limit is None:
+    if interval.limit is None or interval.low < interval.limit <= interval.high:
         return "plot-neutral"
-    if interval.low >= interval.limit:
-        return "plot-bad"
-    return "plot-good" if interval.high < interval.limit else "plot-warn"
+    return "plot-bad" if interval.low >= interval.limit else "plot-good"
 
 
 def _label(interval: Interval) -> str:

@@ -29,10 +29,18 @@ def reader(client: Client, project: Project) -> Client:
 def test_list__rollouts__what_they_are_and_where_they_stand(reader: Client, project: Project) -> None:
     rollout = make_rollout(make_config(project, "support", versions=2), started=True, name="<b>shorter</b>")
     RolloutEvaluation.objects.filter(pk=rollout.pk).update(
-        verdict={"status": "failing", "explanation": "Roll back. <i>Errors</i>"}, decided_at=rollout.started_at
+        verdict={"status": "failing", "explanation": "<i>Errors</i>: 9 % against 1 %. Do that."},
+        decided_at=rollout.started_at,
     )
     text = shown(reader, PATH, project)
-    for part in ("&lt;b&gt;shorter", "support", "1 to 2", "running", "1 of 3, 10 %", "Roll back. &lt;i&gt;Errors"):
+    for part in (
+        "&lt;b&gt;shorter",
+        "support",
+        "1 to 2",
+        "running",
+        "1 of 3, 10 %",
+        "&lt;i&gt;Errors&lt;/i&gt;: 9 % against 1 %.</td>",
+    ):
         assert part in text
     assert f"/admin/rollouts/rollout/{rollout.pk}/change/" in text
     assert "<b>shorter" not in text

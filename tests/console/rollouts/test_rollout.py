@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from html import unescape
+from html import escape, unescape
 from typing import Any
 from uuid import uuid4
 
@@ -19,16 +19,20 @@ from core.roles import Role
 from rollouts.comparison import metrics
 from rollouts.comparison.tables import metric_rows
 from rollouts.comparison.wire import comparison
+from rollouts.evaluation import Metric, Reason
 from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
 from rollouts.selectors import get_rollout
-from rollouts.services import promote_rollout, roll_back_rollout
+from rollouts.services import promote_rollout, roll_back_rollout, start_rollout
+from rollouts.states import Stage
 from rollouts.verdicts.evaluate import evaluate_rollout
-from tests.factories.core import make_staff
+from rollouts.verdicts.figures import figures_before_any
+from tests.factories.core import make_key, make_staff
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.request_log import RequestLog, begun
 
 pytestmark = pytest.mark.django_db
 
+ANSWERS = ("Breaks its schema", "Cut off", "Served by another model", "Empty")
 TOTALS = {"target": ArmTotals("target"), "baseline": ArmTotals("baseline")}
 
 
@@ -72,11 +76,12 @@ def test_page__evaluated__verdict_first_then_metrics_plots_and_history(client: C
     text = shown(signed_in(client, evaluated), evaluated)
     assert "&lt;b&gt;x&lt;/b&gt;" in text
     assert "<b>x</b>" not in text
-    places = [text.index(f'id="panel-{name}"') for name in ("verdict", "metrics", "plots", "requests", "history")]
+    places = [text.index(f'id="panel-{name}"') for name in ("verdict", "metrics", "requests", "history")]
     assert places == sorted(places)
-    assert "Running, stage 1 of 3: 10 % of the requests get version 2." in text
+    assert "<strong>Stage 1 of 3 · 10 % · " in text
     titles = re.findall("<figcaption[^>]*>(.*?)</figcaption>", text)
-    assert titles == ["Requests a minute", "Unanswered", "Error rate", "Average latency", "Cost of a request"]
+    of_metrics = ("Unanswered", "Errors", *ANSWERS, "Stopped by the user", "Latency, average", "Cost of a request")
+    assert titles == [*(f"{name}, over time" for name in of_metrics), "Requests a minute"]
     assert "may fail from here" in text
     assert 'data-refresh="60"' in text
 
@@ -85,10 +90,17 @@ def test_page__evaluated__figures_of_the_api(client: Client, evaluated: Rollout)
     text = shown(signed_in(client, evaluated), evaluated)
     answer = comparison(evaluated, metrics.compare(evaluated))
     assert answer["explanation"] in text.replace("&#x27;", "'")
-    for row in metric_rows(answer["metrics"]):
-        assert f'<td data-label="Target" class="number">{row.target}</td>' in text
-        assert row.difference in text
-        assert row.explanation in text
+    rows = metric_rows(answer["metrics"])
+    assert len(rows) == len(Metric)
+    for row in rows:
+        [shown_row] = re.findall(
+            f'<details class="metric" id="metric-{row.name}".*?</details> (?=<details|</div>)', text
+        )
+        assert row.label in shown_row
+        assert f"<b>{row.target}</b> <small>against {row.baseline}</small>" in shown_row
+        assert f'<span class="metric-sentence">{escape(row.sentence)}</span>' in shown_row
+        for name, value in row.numbers:
+            assert f"<dt>{name}</dt><dd>{escape(value)}</dd>" in shown_row
     errors = answer["metrics"]["error_rate"]
     assert errors["failing_difference"] == pytest.approx(max(0.005, 0.25 * errors["baseline"]))
 
@@ -97,12 +109,17 @@ def test_page__arms__requests_and_failures_linked(client: Client, evaluated: Rol
     text = shown(signed_in(client, evaluated), evaluated)
     links = [link for link in re.findall(r'href="([^"]+)"', text) if "/admin/analytics/requests/?" in link]
     mine = [link for link in links if f"rollout_id={evaluated.pk}" in link]
-    assert [("variant=target" in link, "outcome=error" in link) for link in mine] == [
+    assert [("variant=target" in link, "outcome=error" in link) for link in mine[-4:]] == [
         (True, False),
         (True, True),
         (False, False),
         (False, True),
     ]
+    of_metrics = {
+        query for link in mine[:-4] for query in ("outcome=error", "outcome=cancelled", "sort=") if query in link
+    }
+    assert of_metrics == {"outcome=error", "outcome=cancelled", "sort="}
+    assert all("variant=target" in link for link in mine[:-4] if "variant=" in link)
     assert all("range=custom" in link and "start=" in link for link in mine)
     of_prompt = [unescape(link) for link in re.findall(r'href="([^"]+)"', text) if str(evaluated.config_id) in link]
     for query in ("version=1", "version=2", "version=2&against=1"):
@@ -127,7 +144,7 @@ def test_page_and_metrics__judged_by_another_formula__say_so(client: Client, tot
 
 
 @pytest.mark.parametrize(
-    ("started", "sentence"), [(False, "Not started: every request gets version 1."), (True, "Running, stage 1 of 3")]
+    ("started", "sentence"), [(False, "Not started · every request gets version 1"), (True, "Stage 1 of 3 · 10 %")]
 )
 def test_page__not_evaluated__says_so(client: Client, totals: None, started: bool, sentence: str) -> None:
     rollout = make_rollout(started=started)
@@ -164,7 +181,7 @@ def test_page__log_answers_or_not__counts_or_a_message(client: Client, monkeypat
         '<th scope="row">Requests allocated</th><td>50</td><td>0</td>',
         '<th scope="row">Answered</th><td>38 (90.5 %)</td><td>0</td>',
         '<th scope="row">Unanswered</th><td>4 (9.5 %)</td><td>0</td>',
-        '<th scope="row">Unanswered: client left</th><td>4</td><td>0</td>',
+        '<th scope="row">Unanswered: the client left</th><td>4</td><td>0</td>',
         '<th scope="row">Errors</th><td>3 (10 %)</td><td>0</td>',
     ):
         assert row in text
@@ -175,15 +192,15 @@ def test_page__log_answers_or_not__counts_or_a_message(client: Client, monkeypat
     monkeypatch.setattr(metrics, "arm_totals", away)
     text = shown(client, rollout)
     assert "The analytics store does not answer." in text
-    assert "Running, stage 1 of 3" in text
+    assert "Stage 1 of 3 · 10 %" in text
 
 
 def test_page__rolled_back__why_and_no_actions(client: Client, totals: None) -> None:
     rollout = make_rollout(started=True)
     roll_back_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="test", reason="users complained")
     text = shown(signed_in(client, rollout), rollout)
-    assert "Rolled back: version 1 is served to everybody." in text
-    assert ": users complained</p>" in text
+    assert "Rolled back · version 1 is served to everybody" in text
+    assert re.search("<strong>Rolled back by test, <time .*?</time>.</strong> users complained</p>", text)
     assert 'name="action"' not in text
     assert "data-refresh" not in text
 
@@ -262,7 +279,96 @@ def test_move__reason_too_long__kept_with_the_error(client: Client, totals: None
 def test_panel__alone__its_content_only(client: Client, totals: None) -> None:
     rollout = make_rollout(started=True)
     text = text_of(signed_in(client, rollout).get(path_of(rollout), {"panel": "verdict"}))
-    assert "Running, stage 1 of 3" in text
+    assert "Stage 1 of 3 · 10 %" in text
     assert "<html" not in text
     assert rollout.started_at is not None
     assert rollout.started_at - rollout.created_at < timedelta(minutes=1)
+
+
+def decided(rollout: Rollout, **changes: Any) -> None:
+    """Stores a verdict with these figures in place of the latest one."""
+    found = RolloutEvaluation.objects.get(pk=rollout.pk)
+    RolloutEvaluation.objects.filter(pk=rollout.pk).update(
+        verdict={**(found.verdict or figures_before_any(rollout)), **changes}, decided_at=timezone.now()
+    )
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_page__every_reason__on_top_where_it_stops_the_rollout(client: Client, totals: None, reason: Reason) -> None:
+    rollout = make_rollout(started=True)
+    decided(rollout, reason=reason.value, decision="wait", explanation="So it is. Do that.")
+    text = shown(signed_in(client, rollout), rollout)
+    assert "So it is. Do that." in text
+    held = reason not in {
+        Reason.MINIMUM_DURATION, Reason.MINIMUM_REQUESTS, Reason.INCONCLUSIVE, Reason.NO_FAILURE, Reason.PASSING,
+        Reason.NO_CONTROL,
+    }  # fmt: skip
+    assert ("<strong>Held at 10 %.</strong> So it is. Do that." in text) is held
+    assert ("What the versions differ in" in text) is held
+
+
+def test_page__verdict_against_a_rollout_by_hand__says_that_a_person_decides(client: Client, totals: None) -> None:
+    rollout = make_rollout(started=True)
+    decided(rollout, reason="metric_failing", decision="roll_back", explanation="Errors: 9 % against 1 %.")
+    text = shown(signed_in(client, rollout), rollout)
+    assert "The verdict is to roll it back, which a person decides here." in text
+    assert "Failed requests of the target" in text
+
+
+def test_page__waits_for_a_day__says_so(client: Client, totals: None) -> None:
+    rollout = make_rollout(started=True)
+    decided(rollout, reason="inconclusive", decision="wait", overdue=True)
+    assert "Waits a day longer than its minima ask for." in shown(signed_in(client, rollout), rollout)
+
+
+def test_page__stages__done_present_and_to_come(client: Client, totals: None) -> None:
+    rollout = make_rollout(started=True)
+    promote_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="auto")
+    text = shown(signed_in(client, rollout), rollout)
+    found = re.findall('<li class="step-(.*?)"(.*?)><strong>(.*?)</strong> <span>(.*?)</span>', text)
+    assert found == [
+        ("completed", "", "10 %", "done"),
+        ("active", ' aria-current="step"', "50 %", "present"),
+        ("pending", "", "100 %", "to come"),
+    ]
+
+
+def test_page__left_out__by_reason_and_arm(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    rollout = make_rollout(started=True)
+    left = {"target": {"cache_hit": 2}, "baseline": {"requests_per_minute": 1_200, "new_code": 1}}
+    monkeypatch.setattr(metrics, "arm_totals", lambda *_: {arm: ArmTotals(arm, left_out=left[arm]) for arm in left})
+    counts = figures_before_any(rollout)["counts"]
+    decided(rollout, counts={arm: {**counts[arm], "uncompared": 3} for arm in counts})
+    text = shown(signed_in(client, rollout), rollout)
+    for row in (
+        '<th scope="row">Answered from the cache</th><td>2</td><td>0</td>',
+        '<th scope="row">Refused: requests per minute</th><td>0</td><td>1,200</td>',
+        '<th scope="row">Refused: new code</th><td>0</td><td>1</td>',
+        '<th scope="row">Asked before: in a cache</th><td>3</td><td>3</td>',
+    ):
+        assert row in text
+
+
+def test_page__actors__named_as_people_know_them(client: Client, totals: None) -> None:
+    rollout = make_rollout()
+    key = make_key(rollout.project, name="deploy")[0]
+    Rollout.objects.filter(pk=rollout.pk).update(created_by=f"key:{key.pk}")
+    start_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="user:ann")
+    promote_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="auto")
+    text = shown(signed_in(client, rollout), rollout)
+    assert "by deploy (key)." in text
+    assert re.findall('<td data-label="Who">(.*?)</td>', text) == ["itself", "ann", "test"]
+
+
+def test_heading__requests_are_missing__how_many_and_how_long(
+    client: Client, monkeypatch: pytest.MonkeyPatch, still_clock: None, totals: None
+) -> None:
+    log = RequestLog()
+    log.take_the_place(monkeypatch)
+    rollout = begun(make_rollout(started=True, stages=(Stage(10, 0, 60), Stage(100, 0, 0))), 10)
+    RolloutTransition.objects.filter(rollout=rollout).update(created_at=rollout.started_at)
+    for ago in range(9, 0, -1):
+        log.add(rollout, ago, target=(4, 0), baseline=(36, 0))
+    evaluate_rollout(rollout.pk)
+    text = shown(signed_in(client, rollout), rollout)
+    assert "<strong>Stage 1 of 2 · 10 % · needs 24 more requests, about 7 minutes</strong>" in text

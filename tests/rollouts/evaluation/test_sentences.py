@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from rollouts.evaluation import (
     explain,
 )
 from rollouts.evaluation.explanation import LABELS
-from rollouts.evaluation.policy import EXACT, FAIL_AT
+from rollouts.evaluation.policy import ALPHA, EXACT, FAIL_AT
 from rollouts.evaluation.reasons import explain_decision
 from rollouts.evaluation.state import Served
 from rollouts.evaluation.words import about, dollars, in_words, milliseconds, named_reasons, share
@@ -34,8 +35,8 @@ USUAL = replace(arm(10, ms=FULL, usd=("0.001",) * 10), answered=10)
 STAGE = Stage(10, 30, 20)
 
 
-def counts(usual: ArmCounts = USUAL, **changes: int) -> ArmCounts:
-    return replace(usual, **changes)
+def counts(**changes: Any) -> ArmCounts:
+    return replace(USUAL, **changes)
 
 
 def run(target: ArmCounts, minutes: int, policy: Policy | None = None, *, sticky: bool = False) -> State:
@@ -52,9 +53,8 @@ def clustered() -> State:
     return replace(state, metrics={**state.metrics, **loud})
 
 
-IGNORING = Policy(
-    **{metric.value: Action.IGNORE for metric in Metric if metric is not Metric.STOPPED}  # type: ignore[arg-type]
-)
+_IGNORED: dict[str, Any] = {metric.value: Action.IGNORE for metric in ALPHA}
+IGNORING = Policy(**_IGNORED)
 DEAR = arm(10, ms=tuple(3 * one for one in FULL), usd=("0.004",) * 10)
 STATES = {
     "nothing": start(),
@@ -70,7 +70,7 @@ STATES = {
     "without prices": run(arm(10, ms=FULL), 5),
     "free": after_minutes(start(), 5, arm(10, ms=FULL), arm(10, ms=FULL)),
     "clustered": clustered(),
-    "reasons": run(counts(unanswered=6, reasons={"missing_variable": 5, "client_left": 1}), 9),  # type: ignore[arg-type]
+    "reasons": run(counts(unanswered=6, reasons={"missing_variable": 5, "client_left": 1}), 9),
     "unanswered": replace(start(), stage=1, stage_target=Served(22, 12), stage_baseline=Served(2000, 40)),
     "ill": replace(start(), stage_target=Served(90, 30), stage_baseline=Served(900, 300), usual=Served(9000, 90)),
 }
@@ -161,7 +161,7 @@ def test_decision__contract_broken__says_which_share_and_what_to_do() -> None:
     assert (found.decision, found.reason) == (Decision.ROLL_BACK, Reason.METRIC_FAILING)
     assert found.explanation == (
         "Breaks its schema: 90.0 % against 0 %. Certain enough to roll back."
-        " Read the answers that break the schema, and mend the prompt or the schema."
+        " Read the answers that break the schema and mend the prompt or the schema before you roll it out again."
     )
 
 

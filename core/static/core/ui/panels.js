@@ -27,7 +27,10 @@ export async function reload(name) {
   try {
     const answer = await fetch(address, { headers: { accept: "text/html" }, signal: load.signal });
     if (!answer.ok) throw new Error(answer.statusText);
+    const opened = [...body.querySelectorAll("details[id][open]")].map((one) => one.id);
     body.innerHTML = await answer.text();
+    // What somebody opened stays open.
+    for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
     body.dispatchEvent(new CustomEvent("panel", { bubbles: true }));
   } catch (error) {
     if (load.signal.aborted) return;

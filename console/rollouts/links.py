@@ -1,0 +1,77 @@
+"""The addresses of what a rollout's page leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
+
+from django.utils import timezone
+
+from analytics.queries.request_sorting import RequestSort
+from analytics.queries.variants import TARGET
+from core.ui.pages import Visit
+from core.ui.periods import CUSTOM, Period
+from rollouts.evaluation import Metric, Reason
+from rollouts.models import Rollout
+
+_REQUESTS = "analytics_requests_changelist"
+_FAILED: tuple[str, Mapping[str, str]] = ("Failed requests of the target", {"outcome": "error"})
+_SLOWEST: tuple[str, Mapping[str, str]] = ("Slowest requests of the target", {"sort": RequestSort.SLOWEST.value})
+_OF_METRICS: Mapping[str, tuple[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        Metric.UNANSWERED: _FAILED,
+        Metric.ERROR_RATE: _FAILED,
+        Metric.STOPPED: ("Cancelled requests of the target", {"outcome": "cancelled"}),
+        Metric.LATENCY_P95: _SLOWEST,
+        Metric.LATENCY_AVERAGE: _SLOWEST,
+        Metric.COST: ("Dearest requests of the target", {"sort": RequestSort.DEAREST.value}),
+    }
+)
+"""What the filters and orders of the request log can show of a metric."""
+_OTHERWISE: tuple[str, Mapping[str, str]] = ("Requests of the target", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    label: str
+    href: str
+
+
+def links(visit: Visit, row: Rollout) -> Mapping[str, str]:
+    """Returns the addresses of what the rollout names; an empty one where there is no such page."""
+    before, after = row.baseline_version.number, row.target_version.number
+    return {
+        "prompt": visit.link_if_there("prompt", row.config_id),
+        "baseline": visit.link_if_there("prompt", row.config_id, version=before),
+        "target": visit.link_if_there("prompt", row.config_id, version=after),
+        "diff": visit.link_if_there("prompt", row.config_id, version=after, against=before),
+    }
+
+
+def metric_link(visit: Visit, row: Rollout, metric: str) -> Link:
+    """Returns the link to the target's requests that show the metric."""
+    label, query = _OF_METRICS.get(metric, _OTHERWISE)
+    return Link(label, requests_link(visit, row, TARGET, **query))
+
+
+def next_links(visit: Visit, row: Rollout, reason: str, deciding: list[str]) -> list[Link]:
+    """Returns where to look when a rollout was rolled back or is held for a reason that rests on these metrics."""
+    if reason == Reason.WORSE_FOR_ALL:
+        found = [Link("Providers", visit.link_if_there("providers")), Link("Limits", visit.link_if_there("limits"))]
+    elif reason == Reason.SAMPLE_RATIO:
+        found = [Link("Requests of the rollout", requests_link(visit, row, ""))]
+    else:
+        found = [metric_link(visit, row, metric) for metric in deciding] or [metric_link(visit, row, Metric.ERROR_RATE)]
+    found.append(Link("What the versions differ in", links(visit, row)["diff"]))
+    return [link for link in dict.fromkeys(found) if link.href]
+
+
+def requests_link(visit: Visit, row: Rollout, arm: str, **query: Any) -> str:
+    """Returns the address of the arm's requests from the start on, to a minute around it: clocks of hosts differ."""
+    start = (row.started_at or row.created_at) - timedelta(minutes=1)
+    end = (row.ended_at or timezone.now()) + timedelta(minutes=1)
+    range_of = Period(CUSTOM, start, end).parameters
+    return visit.link_if_there(_REQUESTS, **range_of, rollout_id=row.pk, variant=arm, **query)
