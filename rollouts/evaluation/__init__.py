@@ -14,7 +14,7 @@ from rollouts.evaluation.json_form import from_json, to_json
 from rollouts.evaluation.policy import Metric, Policy
 from rollouts.evaluation.power import Detection, Power, Traffic, power
 from rollouts.evaluation.state import FORMULA, State, UnknownFormulaError, at_stage, initial_state
-from rollouts.evaluation.statistics.clusters import ClusterSums
+from rollouts.evaluation.statistics.clusters import ClusterSums, MinuteUsers
 from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.evaluation.statistics.intervals import Figures
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
@@ -32,6 +32,7 @@ __all__ = [
     "Metric",
     "MetricStatus",
     "MinuteCounts",
+    "MinuteUsers",
     "Policy",
     "Power",
     "Reason",

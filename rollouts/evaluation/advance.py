@@ -12,7 +12,8 @@ from typing import Any
 from rollouts.evaluation.blocks import EMPTY, Block, without_unused_counts
 from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts, combined
 from rollouts.evaluation.factors import judged
-from rollouts.evaluation.policy import Metric
+from rollouts.evaluation.one_user import block_design
+from rollouts.evaluation.policy import RATES, Metric
 from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, UserState, alike
 from rollouts.evaluation.statistics.clustering import design_of_arms
 from rollouts.evaluation.statistics.evidence import added
@@ -72,7 +73,8 @@ def _rates_only(counts: MinuteCounts) -> MinuteCounts:
 
     def of(arm: ArmCounts) -> ArmCounts:
         users = replace(arm.users, slow={}, latency={}, cost={})
-        return replace(arm, latency={}, cost={}, users=users)
+        by_user = {metric: users for metric, users in arm.by_user.items() if metric in RATES}
+        return replace(arm, latency={}, cost={}, users=users, by_user=by_user)
 
     return replace(counts, target=of(counts.target), baseline=of(counts.baseline))
 
@@ -147,12 +149,22 @@ def _together(state: State, block: Block) -> Together:
 def _judged(state: State, block: Block, before: ArmTotals) -> dict[str, Any]:
     """Returns the fields of the state that a block changes."""
     target, baseline = block.target, block.baseline
+    if state.sticky:
+        state = replace(state, metrics=_with_block_designs(state.metrics, block))
     return {
         "metrics": judged(state, target, baseline, before),
         "latency": learned(state.latency, target.latency, baseline.latency),
         "cost": learned(state.cost, target.cost, baseline.cost),
         "target_weights": with_weights(state.target_weights, target.latency, baseline.latency),
         "baseline_weights": with_weights(state.baseline_weights, baseline.latency, target.latency),
+    }
+
+
+def _with_block_designs(metrics: Mapping[Metric, MetricState], block: Block) -> Mapping[Metric, MetricState]:
+    designs = {metric: block_design(block.target, block.baseline, metric) for metric in metrics}
+    return {
+        metric: one if one.block_design == designs[metric] else replace(one, block_design=designs[metric])
+        for metric, one in metrics.items()
     }
 
 

@@ -123,13 +123,13 @@ def _metric(state: State, metric: Metric) -> MetricStatus:
 
 def _fails(one: MetricState, fail_at: float) -> bool:
     """Returns whether the metric fails. Users who are counted once each are believed at any time. Under sticky
-    allocation the requests are believed while their design effect is small, or when the users' evidence points the same
-    way."""
+    allocation the requests are believed while their design effect is small, that of the latest block too, or when the
+    users' evidence points the same way."""
     if one.users is None:
         return one.evidence >= fail_at
     if one.users.peak >= fail_at:
         return True
-    independent = one.next_design is not None and one.next_design < LITTLE_CLUSTERING
+    independent = one.next_design is not None and max(one.next_design, one.block_design) < LITTLE_CLUSTERING
     return one.evidence >= fail_at and (independent or one.users.peak >= AGREE_AT)
 
 

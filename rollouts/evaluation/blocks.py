@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rollouts.evaluation.counts import ArmCounts, MinuteCounts, combined, sums_of
+from rollouts.evaluation.one_user import joined_by_user
 from rollouts.evaluation.statistics.grid import Histogram
 
 MIN_REQUESTS = 30
@@ -56,4 +57,5 @@ def _joined(one: ArmCounts, other: ArmCounts) -> ArmCounts:
         **combined(one, other),
         latency=joined_histograms(one.latency, other.latency),
         cost=joined_histograms(one.cost, other.cost),
+        by_user=joined_by_user(one.by_user, other.by_user),
     )

@@ -9,11 +9,12 @@ from operator import add, attrgetter
 from typing import Any
 
 from rollouts.evaluation.policy import EXACT, Metric
-from rollouts.evaluation.statistics.clusters import ClusterSums
+from rollouts.evaluation.statistics.clusters import ClusterSums, MinuteUsers
 from rollouts.evaluation.statistics.grid import Histogram
 
 Shares = Mapping[int, int]
 """The number of users by how many of their first five requests were bad."""
+ByUser = Mapping[Metric, MinuteUsers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class ArmCounts:
     stage, and `uncompared_unanswered` of them got no proper answer. `left_out` are the requests that count among
     `units` only, by reason, cache hits among them. `units` are the allocation units first seen in this minute.
     `latency` and `cost` count answered requests by bin, in ms and 10^-10 US dollars; `latency_ms` and `cost_usd` are
-    their sums.
+    their sums. `by_user` tells the users of this minute's requests apart, for sticky allocation only.
     """
 
     requests: int = 0
@@ -70,6 +71,7 @@ class ArmCounts:
     reasons: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
     users: UserCounts = field(default_factory=UserCounts)
+    by_user: ByUser = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

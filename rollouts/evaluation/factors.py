@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rollouts.evaluation.counts import ArmCounts, events_of
+from rollouts.evaluation.one_user import excess
 from rollouts.evaluation.policy import LATENCY_MARGIN, RATES, Metric
 from rollouts.evaluation.state import ArmTotals, MetricState, State
 from rollouts.evaluation.statistics.evidence import (
@@ -32,7 +33,11 @@ def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTota
     return {
         **_rates(state, target, baseline, before),
         Metric.LATENCY_P95: _slow(
-            metrics[Metric.LATENCY_P95], target.latency, baseline.latency, latency, state.waiting(Metric.LATENCY_P95)
+            metrics[Metric.LATENCY_P95],
+            (target.latency, baseline.latency),
+            latency,
+            state.waiting(Metric.LATENCY_P95),
+            excess(target, baseline, Metric.LATENCY_P95),
         ),
         Metric.LATENCY_AVERAGE: _means(
             metrics[Metric.LATENCY_AVERAGE],
@@ -54,7 +59,8 @@ def _rates(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTota
         one, own, theirs = state.metrics[metric], events_of(target, metric), events_of(baseline, metric)
         if own[0] or theirs[0]:
             events, requests = events_of(before, metric)
-            found[metric] = _rate(one, own, theirs, margin_odds(errors=events, requests=requests), waiting)
+            margin, over = margin_odds(errors=events, requests=requests), excess(target, baseline, metric)
+            found[metric] = _rate(one, own, theirs, margin, waiting, over)
         else:
             # Most blocks have no event of most metrics, whose states are then one object (see `state.alike`).
             key = (id(one), own[1], theirs[1])
@@ -67,9 +73,9 @@ def _weighed(
 ) -> MetricState:
     """Returns the metric with the factors of one more block and with `strata`. Each factor is raised to the power 1/D,
     which keeps its mean at most 1."""
-    design = metric.design
-    if design is None:
+    if metric.design is None:
         return replace(metric, strata=strata)
+    design = max(metric.design, metric.block_design)
     summed = tuple([log + factor / design for log, factor in zip(metric.worse, worse, strict=True)])
     found = evidence(summed, waiting)
     return MetricState(
@@ -77,12 +83,13 @@ def _weighed(
         safe=tuple([log + factor / design for log, factor in zip(metric.safe, safe, strict=True)]),
         evidence=found,
         peak=max(metric.peak, found),
-        design=design,
+        design=metric.design,
         next_design=metric.next_design,
         strata=strata,
         answered_rates=metric.answered_rates,
         variation=metric.variation,
         users=metric.users,
+        block_design=metric.block_design,
     )
 
 
@@ -92,8 +99,10 @@ def _rate(
     baseline: tuple[int, int],
     margin: float | None,
     waiting: float,
+    over: tuple[int, int],
 ) -> MetricState:
-    """Returns a rate metric after a block. `target` and `baseline` are the events and the requests of an arm."""
+    """Returns a rate metric after a block. `target` and `baseline` are the events and the requests of an arm, `over`
+    the events of either that do not count against the target (see `one_user`)."""
     (events, drawn), (others_events, others) = target, baseline
     if not drawn:
         return metric
@@ -106,7 +115,8 @@ def _rate(
     safe = 0.0
     if margin is not None:
         safe = -odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=(margin,))[0]
-    worse = odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=ODDS)
+    capped = {"events": events - over[0], "all_events": all_events - sum(over)}
+    worse = odds_factors(**capped, drawn=drawn, total=total, odds=ODDS)
     counts = {"events": events, "drawn": drawn, "others_events": others_events, "others": others}
     metric = replace(_varied(metric, others, others_events), answered_rates=metric.answered_rates.with_events(**counts))
     return _weighed(metric, with_events(metric.strata, **counts), worse, (safe, rare), waiting)
@@ -138,8 +148,13 @@ def _quiet(metric: MetricState, drawn: int, others: int) -> MetricState:
 
 
 def _slow(
-    metric: MetricState, target: Histogram, baseline: Histogram, reference: Reference | None, waiting: float
+    metric: MetricState,
+    arms: tuple[Histogram, Histogram],
+    reference: Reference | None,
+    waiting: float,
+    over: tuple[int, int],
 ) -> MetricState:
+    target, baseline = arms
     drawn, others = sum(target.values()), sum(baseline.values())
     if reference is None or not drawn or not others:
         return metric
@@ -152,7 +167,8 @@ def _slow(
         events=_above(target, reference.slow_bin + BINS_PER_MARGIN - 1), requests=drawn, rates=RARELY_SLOW
     )
     total = drawn + others
-    worse = odds_factors(events=slow, drawn=drawn, all_events=slow + theirs, total=total, odds=ODDS)
+    capped = {"events": slow - over[0], "all_events": slow + theirs - sum(over)}
+    worse = odds_factors(**capped, drawn=drawn, total=total, odds=ODDS)
     safe = odds_factors(events=eased, drawn=drawn, all_events=eased + theirs, total=total, odds=LOWER_ODDS)
     strata = with_events(metric.strata, events=slow, drawn=drawn, others_events=theirs, others=others)
     metric = _varied(metric, others, theirs)

@@ -59,8 +59,9 @@ class MetricState:
     `answered_rates` are the rates by which the size of a difference is measured, for metrics that count requests.
 
     The other fields are for sticky allocation. Every block counts for `design` times less, as known before the block
-    (None: not known, so nothing is judged); `next_design` applies to the blocks after it. `variation` is that of the
-    baseline, against which the design is measured.
+    (None: not known, so nothing is judged); `next_design` applies to the blocks after it, and `block_design` is that of
+    the latest block by itself, which counts for so many times less if that is more (see `one_user`). `variation` is
+    that of the baseline, against which the design is measured.
     """
 
     worse: tuple[float, ...]
@@ -73,6 +74,7 @@ class MetricState:
     answered_rates: AnsweredRates = field(default_factory=AnsweredRates)
     variation: Variation = field(default_factory=Variation)
     users: UserState | None = None
+    block_design: float = 1.0
 
     def counting_for(self, design: float | None, next_design: float | None) -> MetricState:
         """Returns the metric with other designs. It is written out, because it runs twice a minute for every metric."""
@@ -87,6 +89,7 @@ class MetricState:
             self.answered_rates,
             self.variation,
             self.users,
+            self.block_design,
         )
 
     @property

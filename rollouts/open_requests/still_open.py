@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from analytics.queries.variants import BASELINE, TARGET
+from analytics.queries.variants.by_record import BUCKETS
 from rollouts.open_requests.lists import OpenRequest
 
 MAX_REMEMBERED = 1000
@@ -27,12 +28,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A request that was counted while it was open. `arrived_us` is Unix time in microseconds."""
+    """A request that was counted while it was open. `arrived_us` is Unix time in microseconds, `bucket` that of its
+    unit."""
 
     request_id: UUID
     arrived_us: int
     stage: int
     variant: str
+    bucket: int = 0
 
     @property
     def arrived(self) -> datetime:
@@ -57,7 +60,7 @@ def overdue(
     known = {one.request_id for one in remembered}
     latest = (now - max_open - _EPOCH) // timedelta(microseconds=1)
     found = [
-        Counted(UUID(one.request_id), one.arrived_us, one.stage, one.variant)
+        Counted(UUID(one.request_id), one.arrived_us, one.stage, one.variant, one.alloc_unit % BUCKETS)
         for one in requests
         if one.arrived_us <= latest and one.stage in stages and one.variant in (TARGET, BASELINE)
     ]

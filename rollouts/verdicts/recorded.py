@@ -12,43 +12,24 @@ from analytics.queries.variants import BASELINE, TARGET
 from analytics.queries.variants.by_record import (
     Recorded,
     RecordedMinute,
-    UnitLimits,
-    UnitSums,
     recorded_at,
     recorded_minutes,
-    recorded_sums,
     recorded_units,
 )
+from analytics.queries.variants.by_user import UnitLimits
 from analytics.queries.variants.outcomes import LONG_WAIT_MS
 from analytics.queries.variants.users import user_minutes
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import ArmCounts, Metric, MinuteCounts, State, UserCounts
-from rollouts.evaluation.statistics.clusters import ClusterSums
+from rollouts.evaluation import ArmCounts, MinuteCounts, State, UserCounts
 from rollouts.evaluation.statistics.grid import LOG_RATIO, value_of
-from rollouts.evaluation.statistics.reference import Reference
 from rollouts.models import Rollout, RolloutStage
 from rollouts.open_requests.lists import open_requests
 from rollouts.open_requests.still_open import Counted, max_open_time, overdue, still_remembered
+from rollouts.verdicts.by_user import Cell, Clusters, clusters_of, limits_of, minute_users
 from rollouts.verdicts.minutes import Window, ordered
 from rollouts.verdicts.settling import Settling, settling_of
 
 STILL_OPEN = "still_open"
-
-_MEASURED = {
-    "unanswered": Metric.UNANSWERED,
-    "errors": Metric.ERROR_RATE,
-    "slow": Metric.LATENCY_P95,
-    "latency": Metric.LATENCY_AVERAGE,
-    "cost": Metric.COST,
-}
-
-# These bounds exceed every latency and cost, so that without a reference no value is cut or counts as slow.
-_NO_CAP = 1e18
-_NO_BIN = 2**31
-
-Cell = tuple[int, int, str]
-"""A minute, a stage and an arm: one cell of counts."""
-Clusters = Mapping[str, Mapping[Metric, ClusterSums]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +62,16 @@ def recorded_window(
     counted = [one.request_id for one in (*remaining, *new)]
     found = recorded_minutes(rows, counted=counted, log_ratio=LOG_RATIO)
     arms = {(row.minute, row.stage, row.variant): _arm(row) for row in found if row.stage in stages}
-    _add_open(arms, new, int(window.end.timestamp()) // 60 - 1)
-    sticky = rollout.allocation_type != AllocationType.RANDOM
-    if sticky and arms:
-        _add_users(arms, rows, stages, state)
-    clusters = _clusters(rows, state) if sticky and arms else {}
+    last = int(window.end.timestamp()) // 60 - 1
+    _add_open(arms, new, last)
+    clusters: Clusters = {}
+    if rollout.allocation_type != AllocationType.RANDOM and arms:
+        limits = limits_of(state.latency.reference, state.cost.reference)
+        _add_users(arms, rows, stages, limits)
+        by_user = minute_users(rows, limits, remembered=remaining, new=new, minute=last)
+        for cell, arm in arms.items():
+            arms[cell] = replace(arm, by_user=by_user.get(cell, {}))
+        clusters = clusters_of(rows, limits)
     settling = settling_of(rollout, stages)
     return Reading(_minutes(arms, stages, clusters, settling), (*remaining, *new))
 
@@ -163,46 +149,17 @@ def _add_open(arms: dict[Cell, ArmCounts], new: Iterable[Counted], minute: int) 
         )
 
 
-def _add_users(arms: dict[Cell, ArmCounts], rows: Recorded, stages: Mapping[int, RolloutStage], state: State) -> None:
+def _add_users(
+    arms: dict[Cell, ArmCounts], rows: Recorded, stages: Mapping[int, RolloutStage], limits: UnitLimits
+) -> None:
     """Adds the counts that only sticky allocation has: units seen for the first time, and users counted once."""
     units = {(row.minute, row.stage, row.variant): row.units for row in recorded_units(rows)}
     before = [0, *(stages[number].weight for number in sorted(stages))][: len(stages)]
-    usual = state.latency.reference
     users: dict[Cell, dict[str, Any]] = {}
-    slow_bin = usual.slow_bin if usual else _NO_BIN
-    for row in user_minutes(rows, weights_before=before, slow_bin=slow_bin, log_ratio=LOG_RATIO):
+    for row in user_minutes(rows, weights_before=before, slow_bin=limits.slow_bin, log_ratio=LOG_RATIO):
         users.setdefault((row.minute, row.stage, row.variant), {})[row.metric] = ordered(row.users)
     for cell, arm in arms.items():
         arms[cell] = replace(arm, units=units.get(cell, 0), users=UserCounts(**users.get(cell, {})))
-
-
-def _clusters(rows: Recorded, state: State) -> Clusters:
-    """Returns the cluster sums over the users of each arm, at the end of the window."""
-    limits = _limits(state.latency.reference, state.cost.reference)
-    sums = recorded_sums(rows, limits=limits, log_ratio=LOG_RATIO)
-    return {
-        variant: {_MEASURED[name]: _cluster(found) for (arm, name), found in sorted(sums.items()) if arm == variant}
-        for variant in (TARGET, BASELINE)
-    }
-
-
-def _limits(latency: Reference | None, cost: Reference | None) -> UnitLimits:
-    return UnitLimits(
-        latency_cap_ms=latency.cap if latency else _NO_CAP,
-        slow_bin=latency.slow_bin if latency else _NO_BIN,
-        cost_cap=cost.cap if cost else _NO_CAP,
-    )
-
-
-def _cluster(sums: UnitSums) -> ClusterSums:
-    return ClusterSums(
-        requests=sums.requests,
-        requests_squared=sums.requests_squared,
-        total=sums.total,
-        total_squared=sums.total_squared,
-        cross=sums.cross,
-        values_squared=sums.values_squared,
-    )
 
 
 def _minutes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -15,10 +16,10 @@ from analytics.queries.variants import arm_totals
 from analytics.queries.variants.by_record import (
     recorded_at,
     recorded_minutes,
-    recorded_sums,
     recorded_units,
     visible_until,
 )
+from analytics.queries.variants.by_user import MinuteSums, UnitSums, minute_sums, recorded_sums
 from analytics.queries.variants.users import user_minutes
 from analytics.request_log.record import RequestRecord
 from rollouts.evaluation.statistics.grid import LOG_RATIO, bin_of
@@ -174,18 +175,41 @@ def test_recorded_sums__both_arms__as_counted_from_the_records(records: list[Req
 
     assert set(found) == {(variant, metric) for variant in ("target", "baseline") for metric in METRICS}
     for (variant, metric), sums in found.items():
-        cap = {"latency": LIMITS.latency_cap_ms, "cost": LIMITS.cost_cap}.get(metric, 1.0)
-        clusters = [
-            [min(value, cap) for r in mine if (value := value_of(metric, r)) is not None]
-            for (arm, _), mine in units.items()
-            if arm == variant
-        ]
-        assert sums.requests == sum(map(len, clusters))
-        assert sums.requests_squared == sum(len(c) ** 2 for c in clusters)
-        assert sums.total == pytest.approx(sum(map(sum, clusters)))
-        assert sums.total_squared == pytest.approx(sum(sum(c) ** 2 for c in clusters))
-        assert sums.cross == pytest.approx(sum(len(c) * sum(c) for c in clusters))
-        assert sums.values_squared == pytest.approx(sum(v * v for c in clusters for v in c))
+        check_sums(sums, metric, [mine for (arm, _), mine in units.items() if arm == variant])
+
+
+def check_sums(sums: UnitSums | MinuteSums, metric: str, units: Iterable[Sequence[RequestRecord]]) -> None:
+    cap = {"latency": LIMITS.latency_cap_ms, "cost": LIMITS.cost_cap}.get(metric, 1.0)
+    clusters = [[min(value, cap) for r in mine if (value := value_of(metric, r)) is not None] for mine in units]
+    assert sums.requests == sum(map(len, clusters))
+    assert sums.requests_squared == sum(len(c) ** 2 for c in clusters)
+    assert sums.total == pytest.approx(sum(map(sum, clusters)))
+    assert sums.total_squared == pytest.approx(sum(sum(c) ** 2 for c in clusters))
+    assert sums.cross == pytest.approx(sum(len(c) * sum(c) for c in clusters))
+    assert sums.values_squared == pytest.approx(sum(v * v for c in clusters for v in c))
+
+
+def test_minute_sums__every_minute__of_its_own_requests_alone(records: list[RequestRecord]) -> None:
+    open_before = {UUID(r.request_id) for r in within(records)[::3] if is_unanswered(r)}
+    cells: dict[tuple[int, int, str], dict[int, list[RequestRecord]]] = defaultdict(lambda: defaultdict(list))
+    for r in within(records, 9, 2):
+        cells[minute_of(r), r.rollout_stage, r.variant][r.alloc_unit].append(r)
+
+    found = minute_sums(rows(2, 9), limits=LIMITS, counted=open_before, log_ratio=LOG_RATIO)
+
+    places = [(row.minute, row.stage, row.variant, row.metric) for row in found]
+    assert places == sorted((*cell, metric) for cell in cells for metric in METRICS)
+    for row in found:
+        units = cells[row.minute, row.stage, row.variant]
+        if row.metric == "unanswered":
+            # Those that were counted while they were open are not counted again.
+            units = {unit: [r for r in mine if UUID(r.request_id) not in open_before] for unit, mine in units.items()}
+        check_sums(row, row.metric, units.values())
+        events: Counter[int] = Counter()
+        for unit, mine in units.items():
+            events[unit % 10_000] += int(sum(value_of(row.metric, r) or 0 for r in mine))
+        assert row.events == ({} if row.metric in ("latency", "cost") else +events)
+    assert any(max(row.events.values(), default=0) > 1 for row in found)
 
 
 @pytest.mark.parametrize("first", [0, 5])
@@ -234,4 +258,5 @@ def test_nothing_recorded__no_rows() -> None:
     assert recorded_minutes(nobody, counted=(), log_ratio=LOG_RATIO) == []
     assert recorded_units(nobody) == []
     assert recorded_sums(nobody, limits=LIMITS, log_ratio=LOG_RATIO) == {}
+    assert minute_sums(nobody, limits=LIMITS, counted=(), log_ratio=LOG_RATIO) == []
     assert user_minutes(nobody, weights_before=[0], slow_bin=1, log_ratio=LOG_RATIO) == []

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from analytics.queries.variants.by_record import (
-    Recorded,
-    UnitLimits,
-)
+from analytics.queries.variants.by_record import Recorded
+from analytics.queries.variants.by_user import UnitLimits
 from analytics.request_log.record import Outcome, RequestRecord
 from core.errors import ApplicationError, ValidationError
 from gateway.errors import (
@@ -227,6 +225,8 @@ def value_of(metric: str, r: RequestRecord) -> float | None:
         return float(is_failed(r)) if is_judged(r) else None
     if not is_answered(r) or (metric == "cost" and not r.cost_known):
         return None
+    if metric in SIGNALS:
+        return float(SIGNALS[metric](r))
     if metric == "slow":
         return float(bin_of(r.latency_ms) > LIMITS.slow_bin)
     return float(r.latency_ms) if metric == "latency" else float(cost_units(r))
@@ -252,4 +252,4 @@ SIGNALS: dict[str, Callable[[RequestRecord], bool]] = {
 }
 """The counts of a minute that are true of single requests."""
 
-METRICS = ("unanswered", "errors", "slow", "latency", "cost")
+METRICS = ("unanswered", "errors", "slow", "contract", "truncated", "fallback", "latency", "cost")

@@ -16,7 +16,6 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.queries.variants.outcomes import (
     ANSWERED,
-    COST,
     FAILED,
     IN_ARM,
     JUDGED,
@@ -28,7 +27,6 @@ from analytics.queries.variants.outcomes import (
     REQUEST,
     SIGNALS,
     UNANSWERED,
-    bin_of,
     counts_by,
     histograms,
 )
@@ -105,33 +103,10 @@ class RecordedUnits:
     units: int
 
 
-@dataclass(frozen=True)
-class UnitSums:
-    """The sums of one metric over the allocation units u of an arm, which show how similar the requests of one user
-    are: with n_u requests of a unit and x_u the sum of their values, Σn_u, Σn_u², Σx_u, Σx_u², Σx_u n_u, and the sum of
-    the squared values of single requests."""
+BUCKETS = 10_000
+"""The buckets of users: the remainder of a unit's number by this decides its arm."""
 
-    metric: str
-    variant: str
-    requests: float
-    requests_squared: float
-    total: float
-    total_squared: float
-    cross: float
-    values_squared: float
-
-
-@dataclass(frozen=True)
-class UnitLimits:
-    """The limits above which the values of `recorded_sums` are cut, in ms and 10^-10 US dollars, and the bin above
-    which a request is slow."""
-
-    latency_cap_ms: float
-    slow_bin: int
-    cost_cap: float
-
-
-_MINUTE = "intDiv(toUnixTimestamp(r.recorded_at), 60)"
+MINUTE = "intDiv(toUnixTimestamp(r.recorded_at), 60)"
 _ALL = f"""{OF_ROLLOUT}
     AND r.ts >= {{came_after:DateTime64(6, 'UTC')}} AND r.recorded_at < {{end:DateTime64(3, 'UTC')}}"""
 _NOT_BEFORE = "r.recorded_at >= {start:DateTime64(3, 'UTC')}"
@@ -139,13 +114,13 @@ UP_TO = f"{_ALL} AND {IN_ARM}"
 WITHIN = f"{UP_TO} AND {_NOT_BEFORE}"
 
 # A request that was counted while it was open has already been counted as allocated, as a request and as unanswered.
-_NEW = "NOT has({counted:Array(UUID)}, r.request_id)"
+NEW = "NOT has({counted:Array(UUID)}, r.request_id)"
 _MINUTES = f"""
 SELECT
-    {_MINUTE} AS minute, r.rollout_stage AS stage, toString(r.variant) AS variant,
-    countIf({IN_ARM} AND {_NEW}) AS allocated,
-    countIf({REQUEST} AND {_NEW}) AS requests, countIf({UNANSWERED} AND {_NEW}) AS unanswered,
-    {counts_by(REASON, f"{UNANSWERED} AND {_NEW}")} AS reasons, {LEFT_OUT_BY_REASON} AS left_out,
+    {MINUTE} AS minute, r.rollout_stage AS stage, toString(r.variant) AS variant,
+    countIf({IN_ARM} AND {NEW}) AS allocated,
+    countIf({REQUEST} AND {NEW}) AS requests, countIf({UNANSWERED} AND {NEW}) AS unanswered,
+    {counts_by(REASON, f"{UNANSWERED} AND {NEW}")} AS reasons, {LEFT_OUT_BY_REASON} AS left_out,
     countIf({JUDGED}) AS judged, countIf({FAILED}) AS errors, {SIGNALS}, {histograms()},
     sumIf(toUInt64(r.latency_ms), {ANSWERED}) AS latency_ms,
     sumIf(toDecimal128(r.cost_usd, 10), {PRICED}) AS cost_usd
@@ -167,34 +142,6 @@ FROM (
 )
 WHERE first >= {{start:DateTime64(3, 'UTC')}}
 GROUP BY minute, stage, variant ORDER BY minute, stage, variant
-"""
-
-_SUMS = f"""
-SELECT
-    metric, variant, sum(n) AS requests, sum(n * n) AS requests_squared, sum(x) AS total, sum(x * x) AS total_squared,
-    sum(x * n) AS cross, sum(q) AS values_squared
-FROM (
-    SELECT
-        toString(r.variant) AS variant,
-        toFloat64(countIf({REQUEST})) AS n_requests, toFloat64(countIf({UNANSWERED})) AS x_unanswered,
-        toFloat64(countIf({JUDGED})) AS n_judged, toFloat64(countIf({FAILED})) AS x_errors,
-        toFloat64(countIf({ANSWERED})) AS n_answered,
-        toFloat64(countIf({ANSWERED} AND {bin_of("r.latency_ms")} > {{slow_bin:UInt32}})) AS x_slow,
-        sumIf(least(toFloat64(r.latency_ms), {{latency_cap:Float64}}), {ANSWERED}) AS x_latency,
-        sumIf(pow(least(toFloat64(r.latency_ms), {{latency_cap:Float64}}), 2), {ANSWERED}) AS q_latency,
-        toFloat64(countIf({PRICED})) AS n_priced,
-        sumIf(least({COST}, {{cost_cap:Float64}}), {PRICED}) AS x_cost,
-        sumIf(pow(least({COST}, {{cost_cap:Float64}}), 2), {PRICED}) AS q_cost
-    FROM requests AS r
-    WHERE {UP_TO}
-    GROUP BY r.alloc_unit, variant
-)
-ARRAY JOIN
-    ['unanswered', 'errors', 'slow', 'latency', 'cost'] AS metric,
-    [n_requests, n_judged, n_answered, n_answered, n_priced] AS n,
-    [x_unanswered, x_errors, x_slow, x_latency, x_cost] AS x,
-    [x_unanswered, x_errors, x_slow, q_latency, q_cost] AS q
-GROUP BY metric, variant
 """
 
 _VISIBLE = """
@@ -235,20 +182,6 @@ def recorded_minutes(rows: Recorded, *, counted: Collection[UUID], log_ratio: fl
 def recorded_units(rows: Recorded) -> list[RecordedUnits]:
     """Returns the allocation units that were not seen before, by minute."""
     return client.query(_UNITS, rows.parameters(), row=RecordedUnits, name="variants.recorded_units")
-
-
-def recorded_sums(rows: Recorded, *, limits: UnitLimits, log_ratio: float) -> Mapping[tuple[str, str], UnitSums]:
-    """Returns the sums since the rollout's beginning, by arm and metric (`unanswered`, `errors`, `slow`, `latency`,
-    `cost`); an arm without requests has none."""
-    params = {
-        **rows.parameters(),
-        "log_ratio": log_ratio,
-        "slow_bin": limits.slow_bin,
-        "latency_cap": limits.latency_cap_ms,
-        "cost_cap": limits.cost_cap,
-    }
-    found = client.query(_SUMS, params, row=UnitSums, name="variants.recorded_sums")
-    return {(row.variant, row.metric): row for row in found}
 
 
 def visible_until() -> datetime:

@@ -11,17 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analytics.clickhouse import client
-from analytics.queries.variants.by_record import UP_TO, WITHIN, Recorded
-from analytics.queries.variants.outcomes import (
-    ANSWERED,
-    COST,
-    FAILED,
-    JUDGED,
-    PRICED,
-    REQUEST,
-    UNANSWERED,
-    bin_of,
-)
+from analytics.queries.variants.by_record import BUCKETS, UP_TO, WITHIN, Recorded
+from analytics.queries.variants.measures import NAMES, QUANTITIES, array
+from analytics.queries.variants.outcomes import bin_of
 
 FIRST = 5
 """So many requests of a user count."""
@@ -30,8 +22,7 @@ FIRST = 5
 @dataclass(frozen=True)
 class UserMinute:
     """One arm of one stage in one minute. `users` are counted by the number of bad ones among their first five
-    requests, for `unanswered`, `errors` and `slow`, or by the bin of the mean of the five values, for `latency` and
-    `cost`."""
+    requests, or by the bin of the mean of the five values, for `latency` and `cost`."""
 
     minute: int
     stage: int
@@ -43,7 +34,7 @@ class UserMinute:
 _USERS = f"""
 SELECT
     intDiv(toUnixTimestamp(fifth_at), 60) AS minute, stage, variant, metric,
-    sumMap(map(if(metric IN ('latency', 'cost'), {bin_of("(total / 5)")}, toUInt32(total)), toUInt64(1))) AS users
+    sumMap(map(if(metric IN {QUANTITIES}, {bin_of("(total / 5)")}, toUInt32(total)), toUInt64(1))) AS users
 FROM (
     SELECT metric, stage, variant, max(recorded_at) AS fifth_at, sum(value) AS total
     FROM (
@@ -52,14 +43,10 @@ FROM (
             r.recorded_at AS recorded_at, r.ts AS ts, r.request_id AS request_id
         FROM requests AS r
         ARRAY JOIN
-            ['unanswered', 'errors', 'slow', 'latency', 'cost'] AS metric,
-            [{REQUEST}, {JUDGED}, {ANSWERED}, {ANSWERED}, {PRICED}] AS has_value,
-            [
-                toFloat64({UNANSWERED}), toFloat64({FAILED}),
-                toFloat64({bin_of("r.latency_ms")} > {{slow_bin:UInt32}}), toFloat64(r.latency_ms), {COST}
-            ] AS value
+            {NAMES} AS metric, {array(lambda one: one.has_value)} AS has_value,
+            {array(lambda one: one.number)} AS value
         WHERE {UP_TO} AND has_value
-            AND r.alloc_unit % 10000 >= 100 * arrayElement({{weights_before:Array(UInt16)}}, r.rollout_stage)
+            AND r.alloc_unit % {BUCKETS} >= 100 * arrayElement({{weights_before:Array(UInt16)}}, r.rollout_stage)
             AND (r.alloc_unit, r.rollout_stage) IN (
                 SELECT r.alloc_unit, r.rollout_stage FROM requests AS r WHERE {WITHIN}
             )

@@ -1,0 +1,104 @@
+"""The users of a rollout with sticky allocation, by metric: their sums, and who had most events in a minute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from analytics.queries.variants import BASELINE, TARGET
+from analytics.queries.variants.by_record import Recorded
+from analytics.queries.variants.by_user import MinuteSums, UnitLimits, UnitSums, minute_sums, recorded_sums
+from rollouts.evaluation import Metric, MinuteUsers
+from rollouts.evaluation.one_user import joined
+from rollouts.evaluation.statistics.clusters import ClusterSums
+from rollouts.evaluation.statistics.grid import LOG_RATIO
+from rollouts.evaluation.statistics.reference import Reference
+from rollouts.open_requests.still_open import Counted
+
+MOST = 20
+"""The number of users of a minute whose events are kept, those with most. The others have too few of them to decide a
+block."""
+
+METRICS: Mapping[str, Metric] = {
+    "unanswered": Metric.UNANSWERED,
+    "errors": Metric.ERROR_RATE,
+    "slow": Metric.LATENCY_P95,
+    "contract": Metric.CONTRACT,
+    "truncated": Metric.TRUNCATED,
+    "fallback": Metric.FALLBACK,
+    "latency": Metric.LATENCY_AVERAGE,
+    "cost": Metric.COST,
+}
+"""The metric of each measure (see `analytics.queries.variants.measures`)."""
+
+# These bounds exceed every latency and cost, so that without a reference no value is cut or counts as slow.
+_NO_CAP = 1e18
+NO_BIN = 2**31
+
+Cell = tuple[int, int, str]
+"""A minute, a stage and an arm: one cell of counts."""
+Clusters = Mapping[str, Mapping[Metric, ClusterSums]]
+ByUser = Mapping[Metric, MinuteUsers]
+
+
+def limits_of(latency: Reference | None, cost: Reference | None) -> UnitLimits:
+    return UnitLimits(
+        latency_cap_ms=latency.cap if latency else _NO_CAP,
+        slow_bin=latency.slow_bin if latency else NO_BIN,
+        cost_cap=cost.cap if cost else _NO_CAP,
+    )
+
+
+def clusters_of(rows: Recorded, limits: UnitLimits) -> Clusters:
+    """Returns the cluster sums over the users of each arm, at the end of the window."""
+    sums = recorded_sums(rows, limits=limits, log_ratio=LOG_RATIO)
+    return {
+        variant: {METRICS[name]: _cluster(found) for (arm, name), found in sorted(sums.items()) if arm == variant}
+        for variant in (TARGET, BASELINE)
+    }
+
+
+def minute_users(
+    rows: Recorded, limits: UnitLimits, *, remembered: Sequence[Counted], new: Sequence[Counted], minute: int
+) -> Mapping[Cell, ByUser]:
+    """Returns the users of each cell. `remembered` and `new` requests were counted as unanswered while they were open,
+    the new ones in this `minute`."""
+    counted = [one.request_id for one in (*remembered, *new)]
+    found: dict[Cell, dict[Metric, MinuteUsers]] = {}
+    for row in minute_sums(rows, limits=limits, counted=counted, log_ratio=LOG_RATIO):
+        users = MinuteUsers(_cluster(row), _most(row.events))
+        found.setdefault((row.minute, row.stage, row.variant), {})[METRICS[row.metric]] = users
+    for cell, users in _open(new, minute).items():
+        before = found.setdefault(cell, {})
+        before[Metric.UNANSWERED] = joined(before.get(Metric.UNANSWERED, MinuteUsers()), users)
+    return found
+
+
+def _open(new: Iterable[Counted], minute: int) -> Mapping[Cell, MinuteUsers]:
+    """Returns the users of open requests, all of which are unanswered."""
+    by_cell: dict[Cell, Counter[int]] = {}
+    for one in new:
+        by_cell.setdefault((minute, one.stage, one.variant), Counter())[one.bucket] += 1
+    return {cell: MinuteUsers(_all_of(events), _most(events)) for cell, events in by_cell.items()}
+
+
+def _all_of(events: Mapping[int, int]) -> ClusterSums:
+    """Returns the sums over users whose requests are all events."""
+    requests, squared = float(sum(events.values())), float(sum(one**2 for one in events.values()))
+    return ClusterSums(requests, squared, requests, squared, squared, requests)
+
+
+def _most(events: Mapping[int, int]) -> Mapping[int, int]:
+    ranked = sorted(events.items(), key=lambda one: (-one[1], one[0]))
+    return dict(sorted(ranked[:MOST]))
+
+
+def _cluster(sums: UnitSums | MinuteSums) -> ClusterSums:
+    return ClusterSums(
+        requests=sums.requests,
+        requests_squared=sums.requests_squared,
+        total=sums.total,
+        total_squared=sums.total_squared,
+        cross=sums.cross,
+        values_squared=sums.values_squared,
+    )
