@@ -24,8 +24,8 @@ BROKEN_RUNS = 1000
 _HARM_RUNS = 400
 _FEW_RUNS = 200
 _DAY = 1440
-_STICKY_MINUTES = 9 * 60
-"""The length of a sticky rollout: the default plan and one hour more."""
+_NINE_HOURS = 9 * 60
+"""The length of a sticky rollout, and of others that mostly wait: the default plan and one hour more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _harmless(world: World, minutes: int = _DAY) -> Cell:
 
 
 def _sticky(world: World) -> Cell:
-    return _harmless(world, _STICKY_MINUTES)
+    return _harmless(world, _NINE_HOURS)
 
 
 def _harmful(world: World, plan: Plan = _WATCH_ERRORS, runs: int = _HARM_RUNS) -> Cell:
@@ -168,13 +168,10 @@ _BUDGETS: Mapping[str, World] = {
     "budgets of keys": World(values=True, budget=Budget(6000, _DAY, keys=20)),
 }
 LIMITS: Mapping[str, Cell] = {
-    **{
-        name: Cell(world, Plan(auto=True, minutes=_STICKY_MINUTES if world.is_sticky else _DAY), HARMLESS_RUNS)
-        for name, world in _BUDGETS.items()
-    },
+    **{name: Cell(world, Plan(auto=True, minutes=_NINE_HOURS), HARMLESS_RUNS) for name, world in _BUDGETS.items()},
     "requests per minute of users": Cell(
         World(users=Users(300, icc=0.05), rate_limit=RateLimit(2)),
-        Plan(auto=True, minutes=_STICKY_MINUTES),
+        Plan(auto=True, minutes=_NINE_HOURS),
         HARMLESS_RUNS,
     ),
     "requests per minute of keys": Cell(World(rate_limit=RateLimit(5, keys=20)), Plan(auto=True), HARMLESS_RUNS),
@@ -196,18 +193,24 @@ WARMING: Mapping[str, Cell] = {
 _SIGNALS = Signals(contract=0.02, truncated=0.10, empty=0.01)
 SIGNALS: Mapping[str, Cell] = {
     "signals of both arms": Cell(
-        World(values=True, signals=_SIGNALS, weather=Weather(fallbacks=True)), Plan(auto=True), HARMLESS_RUNS
+        World(values=True, signals=_SIGNALS, weather=Weather(fallbacks=True)),
+        Plan(auto=True, minutes=_NINE_HOURS),
+        HARMLESS_RUNS,
     ),
     "signals of both arms, sticky, 300 users": Cell(
         World(signals=_SIGNALS, weather=Weather(fallbacks=True), users=Users(300, icc=0.05)),
-        Plan(auto=True, minutes=_STICKY_MINUTES),
+        Plan(auto=True, minutes=_NINE_HOURS),
         HARMLESS_RUNS,
     ),
 }
 """Harmless targets whose answers have the exact signals as often as the baseline's."""
 
 FAULTY: Mapping[str, Cell] = {
-    name: Cell(World(signals=_SIGNALS, target_signals=replace(_SIGNALS, **share)), Plan(auto=True), BROKEN_RUNS)
+    name: Cell(
+        World(signals=_SIGNALS, target_signals=replace(_SIGNALS, **share)),
+        Plan(auto=True, minutes=_NINE_HOURS),
+        BROKEN_RUNS,
+    )
     for name, share in {
         "every answer breaks its schema": {"contract": 1.0},
         "half of the answers break their schema": {"contract": 0.5},
@@ -221,7 +224,9 @@ FAULTY: Mapping[str, Cell] = {
 _ALLOWED = Policy(cost_allowance=2.5)
 DRAINED: Mapping[str, Cell] = {
     f"{name}, target three times as dear": Cell(
-        replace(_BUDGETS[name], cost_factor=3.0), Plan(auto=True, policy=_ALLOWED), BROKEN_RUNS
+        replace(_BUDGETS[name], cost_factor=3.0),
+        Plan(auto=True, minutes=_NINE_HOURS, policy=_ALLOWED),
+        BROKEN_RUNS,
     )
     for name in ("budgets of sessions", "budgets of users, by the hour")
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from benchmarks.rollouts.traffic import Traffic
 from benchmarks.rollouts.values import MEAN_COST, REFERENCE_VALUES, Values
 from benchmarks.rollouts.warmth import COLD_DEARER, COLD_SLOWER, Prompts
 from benchmarks.rollouts.weather import Conditions, error_rates, odds_ratio
-from benchmarks.rollouts.worlds import Fault, Users, World
+from benchmarks.rollouts.worlds import Budget, Fault, Users, World
 from rollouts.evaluation import ArmCounts, MinuteCounts
 from rollouts.evaluation.statistics.grid import Histogram
 
@@ -30,8 +31,6 @@ _FAILS_AGAIN = 0.5
 _HANGS_MINUTES = 3
 _REPORTED_MINUTES = 1
 _START_UP_SLOWER = 3.0
-_HOURS_BEFORE = 6
-"""The hours before the rollout that are drawn where budgets are used up before it begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Individual(Traffic):
         self._values = Values(world, self._crowd, rng)
         self._usual = self._values.reference(self._usually_slow())
         self._tally = Tally(world, self._usual, self._crowd)
-        self._before = self._hours_before() if world.budget else super().usual_unanswered()
+        self._before = self._hours_before(world.budget) if world.budget else super().usual_unanswered()
 
     def _usually_slow(self) -> Floats:
         if not self._cache:
@@ -81,11 +80,12 @@ class Individual(Traffic):
     def usual_unanswered(self) -> tuple[int, int]:
         return self._before
 
-    def _hours_before(self) -> tuple[int, int]:
-        """Draws the hours before the rollout, in which budgets are spent, and returns the unanswered requests and all
+    def _hours_before(self, budget: Budget) -> tuple[int, int]:
+        """Draws the hours before the rollout in which budgets are spent, and returns the unanswered requests and all
         requests."""
         unanswered = requests = 0
-        for hour in range(-_HOURS_BEFORE, 0):
+        lasts = self.world.sessions.minutes if self.world.sessions else budget.minutes
+        for hour in range(-math.ceil(lasts / 60), 0):
             first = 1 + 60 * hour
             drawn = self.requests(first, 0, 0, self._sky.minutes(first, 60))
             unanswered += int((drawn.refused | drawn.failed | drawn.early).sum())

@@ -174,7 +174,7 @@ class _Walk:
             self._pooled.append((number, *_pooled(counts)))
         settling = self._plan.settles and self._minute - self._started <= DEFAULT_STAGES[self._index].settle_minutes
         return [
-            replace(one, settling=settling and one.stage == number)
+            replace(one, settling=True) if settling and one.stage == number else one
             for one in counts
             if one.target.units or one.baseline.units or one.target.requests
         ]
