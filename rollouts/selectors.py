@@ -12,6 +12,7 @@ from django.db.models import F, Prefetch, QuerySet, prefetch_related_objects
 from django_filters import rest_framework as filters
 
 from core.lookup.registry import Kind, Match, as_uuid, finds
+from prompts.models import PromptConfig
 from rollouts.allocation import AllocationType
 from rollouts.errors import RolloutNotFoundError
 from rollouts.models import Rollout, RolloutStage, RolloutTransition
@@ -143,6 +144,15 @@ def rolled_back_between(project_id: UUID, start: datetime, end: datetime, *, lim
     ).order_by("-created_at", "-id")
     values = rows.values_list("rollout_id", "rollout__name", "reason", "created_at")
     return list(starmap(RolledBack, values[:limit]))
+
+
+def latest_rollbacks(config: PromptConfig) -> Mapping[UUID, RolledBack]:
+    """Returns by version the latest rollback of a rollout to it that had served requests."""
+    rows = RolloutTransition.objects.filter(
+        rollout__config=config, rollout__started_at__isnull=False, action=Transition.ROLL_BACK.value
+    ).order_by("created_at", "id")
+    values = rows.values_list("rollout__target_version_id", "rollout_id", "rollout__name", "reason", "created_at")
+    return {version_id: RolledBack(rollout_id, name, reason, at) for version_id, rollout_id, name, reason, at in values}
 
 
 def current_stage(rollout: Rollout) -> RolloutStage | None:

@@ -30,7 +30,9 @@ from prompts.diff.contents import diff_contents
 from prompts.models import REASON_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
 from prompts.selectors import list_activations, list_versions, version_content
 from prompts.services import activate_version, delete_config, undo_activation
+from rollouts.evaluation.words import first_sentence
 from rollouts.models import Rollout
+from rollouts.selectors import latest_rollbacks
 from rollouts.states import ACTIVE
 
 MAX_VERSIONS = 100
@@ -191,6 +193,17 @@ def _running(visit: Visit, config: PromptConfig) -> Mapping[str, Any] | None:
 
 def _versions_table(visit: Visit, config: PromptConfig, versions: Sequence[PromptVersion]) -> Table:
     active, labels = config.active_version, labels_by_version(visit, config)
+    rollbacks = latest_rollbacks(config)
+
+    def state(version: PromptVersion) -> Any:
+        if active and version.pk == active.pk:
+            return status("active")
+        found = rollbacks.get(version.pk)
+        if found is None:
+            return NONE
+        mark, href = status("rolled_back"), visit.link_if_there("rollouts_rollout_change", found.rollout_id)
+        link = format_html('<a href="{}">{}</a>', href, moment(found.at)) if href else moment(found.at)
+        return format_html("{} {} {}", mark, link, first_sentence(found.reason))
 
     def actions(version: PromptVersion) -> Any:
         if active is None or version.pk == active.pk:
@@ -204,7 +217,7 @@ def _versions_table(visit: Visit, config: PromptConfig, versions: Sequence[Promp
         caption="Versions, the newest first",
         columns=[
             Column("number", "Version", lambda row: f"Version {row.number}"),
-            Column("state", "State", lambda row: status("active") if active and row.pk == active.pk else NONE),
+            Column("state", "State", state),
             Column("labels", "Labels", lambda row: labels.get(row.number, NONE)),
             Column("message", "What changed", lambda row: row.commit_message or NONE),
             Column("model", "Model", lambda row: row.model or "the request's"),

@@ -42,9 +42,14 @@ _ACTIONS = [
     (Action.HOLD.value, "Hold at this stage"),
     (Action.IGNORE.value, "Ignore"),
 ]
+_EXACT_SIZE = "1 point and 1.25 times as many as the baseline's."
 _METRICS = {
     Metric.UNANSWERED: ("More requests go unanswered", "0.5 points and 1.25 times as many as the baseline's."),
     Metric.ERROR_RATE: ("More errors", "0.5 points and 1.25 times as many as the baseline's."),
+    Metric.CONTRACT: ("More answers break their schema", _EXACT_SIZE),
+    Metric.TRUNCATED: ("More answers are cut off", _EXACT_SIZE),
+    Metric.FALLBACK: ("More answers come from another model", _EXACT_SIZE),
+    Metric.EMPTY: ("More answers are empty", _EXACT_SIZE),
     Metric.LATENCY_P95: ("The slowest 5 % get slower", "1.2 times the baseline's 95th percentile."),
     Metric.LATENCY_AVERAGE: ("Answers get slower on average", "1.1 times the baseline's average."),
     Metric.COST: ("A request gets dearer", "1.1 times what is allowed below."),
@@ -77,8 +82,12 @@ class RolloutForm(forms.Form):
         self.fields["target"] = VersionChoice(others, label="Target", empty_label=None)
         policy = Policy()
         for metric, (label, size) in _METRICS.items():
+            usual = policy.action(metric).value
             self.fields[metric.value] = forms.ChoiceField(
-                choices=_ACTIONS, initial=policy.action(metric).value, label=label, help_text=size
+                choices=_ACTIONS,
+                initial=usual,
+                label=label,
+                help_text=f"{size} By default: {usual.replace('_', ' ')}.",
             )
         self.fields[COST_ALLOWANCE] = forms.FloatField(
             min_value=0,

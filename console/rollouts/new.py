@@ -28,8 +28,9 @@ from rollouts.allocation import AllocationType
 from rollouts.evaluation.words import in_words
 from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Rollout
+from rollouts.selectors import latest_rollbacks
 from rollouts.services import create_rollout, start_rollout
-from rollouts.states import ACTIVE, DEFAULT_STAGES, Stage, StageError, Status
+from rollouts.states import ACTIVE, DEFAULT_STAGES, Stage, StageError
 
 MAX_DIFF_ROWS = 200
 
@@ -159,9 +160,7 @@ def _diff(visit: Visit, draft: Draft) -> Mapping[str, Any]:
         return {}
     diff = diff_contents(version_content(baseline), version_content(target))
     changed = [row for row in diff.rows if row.kind != "equal"]
-    before = Rollout.objects.filter(
-        target_version=target, status=Status.ROLLED_BACK.value, started_at__isnull=False
-    ).order_by("-ended_at")
+    rolled_back = latest_rollbacks(draft.config).get(target.pk)
     return {
         "baseline": baseline,
         "target": target,
@@ -169,7 +168,8 @@ def _diff(visit: Visit, draft: Draft) -> Mapping[str, Any]:
         "more_rows": max(0, len(changed) - MAX_DIFF_ROWS),
         "changes": [*diff.parameters, *diff.variables, *diff.tools],
         "whole": visit.link_if_there("prompt", draft.config.pk, version=target.number, against=baseline.number),
-        "rolled_back": [(row, visit.link("rollouts_rollout_change", row.pk)) for row in before[:3]],
+        "rolled_back": rolled_back,
+        "rollout_address": visit.link("rollouts_rollout_change", rolled_back.rollout_id) if rolled_back else "",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from core.roles import Role
 from core.ui.formats import money
 from prompts.labels import set_label
 from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptLabelMove
+from rollouts.services import roll_back_rollout
 from tests.console.pages import text_of
 from tests.console.prompts.conftest import shown
 from tests.factories.analytics import make_entry, store
@@ -131,6 +133,22 @@ def test_prompt__rollout_runs__activation_is_refused_with_a_message(editor: Clie
     answer = editor.post(page_of(config), {"action": "activate", "version": "2"}, follow=True)
 
     assert "while a rollout of the prompt config is active" in text_of(answer)
+
+
+@pytest.mark.usefixtures("no_store")
+def test_prompt__version_rolled_back__says_when_and_why_and_leads_to_the_rollout(
+    editor: Client, config: PromptConfig
+) -> None:
+    rollout = make_rollout(config, started=True)
+    reason = "Errors: 9 % against 1 %. Mend it."
+    roll_back_rollout(project_id=config.project_id, rollout_id=rollout.pk, actor="auto", reason=reason)
+
+    text = shown(editor, page_of(config), config.project)
+
+    [state] = re.findall('<td data-label="State">(<span class="badge bad">.*?)</td>', text)
+    assert "rolled back" in state
+    assert f"/admin/rollouts/rollout/{rollout.pk}/change/" in state
+    assert state.endswith("Errors: 9 % against 1 %.")
 
 
 @pytest.mark.usefixtures("no_store")

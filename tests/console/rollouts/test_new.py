@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from itertools import zip_longest
 from typing import Any
@@ -16,6 +17,8 @@ from analytics.queries.variants.traffic import ConfigTraffic
 from core.models import Project
 from core.roles import Role
 from prompts.models import PromptConfig
+from rollouts.evaluation import Policy
+from rollouts.evaluation.policy import ALPHA
 from rollouts.forecasts import plan as planning
 from rollouts.models import Rollout
 from rollouts.services import roll_back_rollout
@@ -74,6 +77,10 @@ def sent(client: Client, config: PromptConfig, stages: Any = STAGES, **fields: A
         "latency_p95": "hold",
         "latency_average": "hold",
         "cost_per_request": "hold",
+        "contract": "roll_back",
+        "truncated": "ignore",
+        "fallback": "hold",
+        "empty": "roll_back",
         "cost_allowance": "50",
         "action": "create",
         "stages-TOTAL_FORMS": "12",
@@ -124,7 +131,7 @@ def test_form__sent__rollout_as_filled_in(editor: Client, config: PromptConfig) 
     assert answer.status_code == 302
     assert f"/admin/rollouts/rollout/{row.pk}/change/" in answer.url
     assert (row.name, row.mode, row.allocation_type, row.status) == ("brief", "auto", "user_sticky", "pending")
-    assert row.policy == {"latency_p95": "hold", "cost_allowance": 0.5}
+    assert row.policy == {"latency_p95": "hold", "truncated": "ignore", "cost_allowance": 0.5}
     found = row.stages.values_list("weight", "min_duration_minutes", "min_requests")
     assert [tuple(stage) for stage in found] == [(10, 0, 5), (100, 10, 0)]
     assert row.created_by.startswith("user:")
@@ -188,8 +195,30 @@ def test_form__rollout_under_way__leads_to_it(editor: Client, config: PromptConf
 
 def test_form__version_rolled_back_before__says_so(editor: Client, config: PromptConfig) -> None:
     rollout = make_rollout(config, started=True)
+    roll_back_rollout(
+        project_id=config.project_id, rollout_id=rollout.pk, actor="test", reason="Errors: 9 % against 1 %."
+    )
+    text = shown(editor, config)
+    assert "Version 2 was rolled back before" in text
+    assert "Errors: 9 % against 1 %." in text
+    assert f"/admin/rollouts/rollout/{rollout.pk}/change/" in text
+
+
+def test_form__rollback_of_a_rollout_that_never_ran__is_no_warning(editor: Client, config: PromptConfig) -> None:
+    rollout = make_rollout(config)
     roll_back_rollout(project_id=config.project_id, rollout_id=rollout.pk, actor="test")
-    assert "Version 2 was rolled back before" in shown(editor, config)
+    assert "was rolled back before" not in shown(editor, config)
+
+
+def test_form__every_metric__says_its_default(editor: Client, config: PromptConfig) -> None:
+    text = shown(editor, config)
+    policy = Policy()
+    for metric in ALPHA:
+        default = policy.action(metric).value
+        [field] = re.findall(f'<select name="{metric.value}".*?</select>.*?</small>', text, re.DOTALL)
+        assert f'<option value="{default}" selected>' in field
+        assert f"By default: {default.replace('_', ' ')}." in field
+    assert 'name="stopped"' not in text
 
 
 def test_form__no_prompt_chosen__the_only_ready_one_or_a_choice(editor: Client, config: PromptConfig) -> None:
