@@ -137,7 +137,7 @@ def _row(outcome: Outcome) -> str:
     sign = "≥" if promise.at_least else "≤"
     cells = [
         promise.text,
-        f"{sign} {_share(promise.bound)}" if promise.bound else "never",
+        f"{sign} {promise.bound * 100:.4g} %" if promise.bound else "never",
         _share(outcome.share),
         f"{_share(low)} to {_share(high)}",
         str(outcome.runs),

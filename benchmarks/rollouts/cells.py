@@ -222,13 +222,18 @@ FAULTY: Mapping[str, Cell] = {
 """Targets that answer every request, and badly."""
 
 _ALLOWED = Policy(cost_allowance=2.5)
-DRAINED: Mapping[str, Cell] = {
-    f"{name}, target three times as dear": Cell(
-        replace(_BUDGETS[name], cost_factor=3.0),
+DRAINED_SESSIONS = "budgets of sessions, target three times as dear"
+DRAINED_USERS = "budgets of users, by the hour, target three times as dear"
+_DRAINED: Mapping[str, Cell] = {
+    name: Cell(
+        replace(_BUDGETS[usual], cost_factor=3.0),
         Plan(auto=True, minutes=_NINE_HOURS, policy=_ALLOWED),
         BROKEN_RUNS,
     )
-    for name in ("budgets of sessions", "budgets of users, by the hour")
+    for name, usual in (
+        (DRAINED_SESSIONS, "budgets of sessions"),
+        (DRAINED_USERS, "budgets of users, by the hour"),
+    )
 }
 
 SHARED_LIMIT = "tokens of the project, target of three times the tokens"
@@ -308,6 +313,6 @@ CELLS: Mapping[str, Cell] = {
     **_HARM,
     **BROKEN,
     **FAULTY,
-    **DRAINED,
+    **_DRAINED,
     **_OTHERS,
 }

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from benchmarks.rollouts.cells import (
     AVERAGE,
     COST,
-    DRAINED,
+    DRAINED_SESSIONS,
+    DRAINED_USERS,
     ERRORS,
     ERRORS_ONLY,
     FAULTY,
@@ -30,9 +31,11 @@ from benchmarks.rollouts.outcomes import Mean, Promise
 from benchmarks.rollouts.peers import Z_TEST
 from benchmarks.rollouts.runs import Run
 from rollouts.evaluation import Metric
+from rollouts.evaluation.policy import ALPHA, EXACT
 
 _NEVER = math.inf
 _DAY = 1440
+_SIGNALS = "signals of both arms"
 _PLAN_ENDS = 420  # The minutes after which the last stage with a control has met its minimum.
 
 
@@ -138,9 +141,17 @@ def _held_for_all(run: Run) -> float:
     return run.worse_for_all / run.minutes
 
 
+def _was_held_for_all(run: Run) -> bool:
+    return run.worse_for_all > 0
+
+
 def _holds(runs: Sequence[Run]) -> str:
-    held = sum(run.worse_for_all > 0 for run in runs) / len(runs)
-    return f"{_rollbacks(runs)}; held for worse_for_all in {held:.0%} of runs"
+    shares = [
+        f"{text} {share:.1%}"
+        for text, happened in (("50 % reached by", _promoted), ("held as worse for all", _was_held_for_all))
+        if (share := sum(map(happened, runs)) / len(runs))
+    ]
+    return "; ".join((_rollbacks(runs), *shares))
 
 
 _ERRORS_ONLY = tuple(ERRORS_ONLY)
@@ -170,20 +181,24 @@ _HARMLESS: tuple[Promise, ...] = (
         detail=_completed,
     ),
     *(
-        Promise(f"Harmless at {name}: error rate alone fails", (name,), 0.025, _failed(ERRORS), detail=_z_tests)
+        Promise(f"Harmless at {name}: error rate alone fails", (name,), ALPHA[ERRORS], _failed(ERRORS), detail=_z_tests)
         for name in _ERRORS_ONLY
     ),
     Promise("Harmless, errors only, all of these: rolled back", _ERRORS_ONLY, 0.05, _any_failed),
     Promise(
         "Harmless at errors 2.0% at 60/min with spells: error rate alone fails",
         ("errors, spells",),
-        0.025,
+        ALPHA[ERRORS],
         _failed(ERRORS),
         detail=_z_tests,
     ),
-    Promise("Latency p95 alone fails a harmless target", ("harmless",), 0.01, _failed(SLOW)),
-    Promise("Latency average alone fails a harmless target", ("harmless",), 0.01, _failed(AVERAGE)),
-    Promise("Cost alone fails a harmless target", ("harmless",), 0.01, _failed(COST)),
+    Promise("Latency p95 alone fails a harmless target", ("harmless",), ALPHA[SLOW], _failed(SLOW)),
+    Promise("Latency average alone fails a harmless target", ("harmless",), ALPHA[AVERAGE], _failed(AVERAGE)),
+    Promise("Cost alone fails a harmless target", ("harmless",), ALPHA[COST], _failed(COST)),
+    *(
+        Promise(f"{metric.value.title()} alone fails a harmless target", (_SIGNALS,), ALPHA[metric], _failed(metric))
+        for metric in EXACT
+    ),
     _rolls_back("Harmless, all metrics, 10/min: rolled back", "harmless, 10/min"),
     _rolls_back("Harmless, all metrics, 3/min: rolled back", "harmless, 3/min"),
     _rolls_back("Harmless, outages of both arms: rolled back", "outages"),
@@ -260,8 +275,9 @@ _HARMFUL: tuple[Promise, ...] = (
     ),
     *(
         Promise(f"{name[0].upper()}{name[1:]}: reaches 50 % or completes", (name,), 0.0, _promoted, detail=_holds)
-        for name in (*FAULTY, *DRAINED)
+        for name in (*FAULTY, DRAINED_SESSIONS)
     ),
+    Promise(f"{DRAINED_USERS[0].upper()}{DRAINED_USERS[1:]}: completes", (DRAINED_USERS,), 0.0, _done, detail=_holds),
     _caught("Every answer breaks its schema: caught within 20", "every answer breaks its schema", Metric.CONTRACT, 20),
     Promise(f"{SHARED_LIMIT[0].upper()}{SHARED_LIMIT[1:]}: completes", (SHARED_LIMIT,), 0.0, _done, detail=_holds),
     Promise(
