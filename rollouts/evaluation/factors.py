@@ -144,6 +144,7 @@ def _quiet(metric: MetricState, drawn: int, others: int) -> MetricState:
         answered_rates=answered_rates,
         variation=_varied(metric, others, 0).variation,
         users=metric.users,
+        block_design=metric.block_design,
     )
 
 

@@ -11,8 +11,7 @@ from types import MappingProxyType
 from rollouts.evaluation.terms import Action
 
 MIN_TARGET_REQUESTS = 20
-"""The number of the target arm's requests before which only errors and missing answers may fail a rollout and nothing
-passes."""
+"""The number of the target arm's requests before which only rates may fail a rollout and nothing passes."""
 
 CONTROLLED_WEIGHT = 50
 """The weight in percent from which on a rollout advances only when it passes."""

@@ -28,13 +28,14 @@ from rollouts.evaluation import (
 )
 from rollouts.evaluation.blocks import MIN_REQUESTS
 from rollouts.evaluation.json_form import from_json, to_json
+from rollouts.evaluation.policy import EXACT, RATES
 from rollouts.evaluation.state import Served
 from rollouts.evaluation.statistics.clusters import ClusterSums
 from rollouts.evaluation.statistics.evidence import ODDS, odds_factors
 from rollouts.evaluation.statistics.margin import margin_odds
 from rollouts.evaluation.terms import Status
 from rollouts.evaluation.users import MIN_USERS
-from tests.rollouts.evaluation.minutes import after_minutes, arm, start
+from tests.rollouts.evaluation.minutes import USUAL_COST, USUAL_MS, after_minutes, arm, start
 
 STAGES = (10, 50, 100)
 
@@ -48,7 +49,11 @@ def some_arm(rng: Random, requests: int, *, sticky: bool) -> ArmCounts:
     errors = sum(rng.random() < 0.1 for _ in range(requests))
     hung = sum(rng.random() < 0.1 for _ in range(requests - errors))
     answered = requests - errors - hung
-    users = UserCounts(errors={rng.randint(0, 5): 1}, unanswered={0: 1}, latency={rng.randint(200, 300): 1})
+    exact = {metric.value: sum(rng.random() < 0.05 for _ in range(answered)) for metric in EXACT}
+    uncompared = rng.randint(0, 3)
+    users = UserCounts(
+        errors={rng.randint(0, 5): 1}, unanswered={0: 1}, contract={1: 1}, latency={rng.randint(200, 300): 1}
+    )
     return arm(
         requests,
         errors,
@@ -57,6 +62,10 @@ def some_arm(rng: Random, requests: int, *, sticky: bool) -> ArmCounts:
         usd=[f"0.00{rng.randint(1, 9)}" for _ in range(answered)],
         reasons={"provider_failed": errors, "client_left": hung},
         users=users if sticky else None,
+        stopped=rng.randint(0, answered),
+        uncompared=uncompared,
+        uncompared_unanswered=rng.randint(0, uncompared),
+        **exact,
     )
 
 
@@ -77,6 +86,7 @@ def some_minutes(seed: int, *, sticky: bool) -> Iterator[MinuteCounts]:
                 some_arm(rng, rng.randint(0, most), sticky=sticky),
                 clusters={Metric.ERROR_RATE: sums} if sticky and number % 5 == 3 else {},
                 target_clusters={Metric.ERROR_RATE: sums} if sticky and number % 10 == 3 else {},
+                settling=number % 20 < 4,
             )
 
 
@@ -85,9 +95,14 @@ def some_minutes(seed: int, *, sticky: bool) -> Iterator[MinuteCounts]:
 def test_advance__stored_and_read_after_every_minute__is_the_same_to_the_last_digit(
     sticky: bool, learning: bool
 ) -> None:
-    state = start(weights=STAGES, sticky=sticky)
-    if learning:
-        state = initial_state(Policy(), latency={}, cost={}, weights=STAGES, sticky=sticky)
+    state = initial_state(
+        Policy(),
+        latency={} if learning else USUAL_MS,
+        cost={} if learning else USUAL_COST,
+        weights=STAGES,
+        sticky=sticky,
+        usual_unanswered=(90, 1000),
+    )
     minutes = list(some_minutes(4, sticky=sticky))
     unbroken = replay(state, minutes)
 
@@ -97,6 +112,7 @@ def test_advance__stored_and_read_after_every_minute__is_the_same_to_the_last_di
     assert state == unbroken
     assert to_json(state) == to_json(unbroken)
     assert len(json.dumps(to_json(state))) < 40_000
+    assert 0 < state.together.worse_blocks < state.together.blocks
 
 
 @pytest.mark.parametrize("minute", [2, 3])
@@ -300,7 +316,11 @@ def test_at_stage__not_seen_yet__has_served_nothing_and_keeps_its_evidence() -> 
 
 
 # The requests of a stage are given; every choice of those that are the target's is enumerated, stage by stage.
-_EVENTS = ((1, 0, 1, 0), (0, 0, 1), (1, 1, 0, 0))
+_EVENTS = (
+    ("fails", "well", "fails", "contract"),
+    ("contract", "well", "truncated"),
+    ("fails", "contract", "well", "stopped"),
+)
 
 
 @cache
@@ -309,16 +329,22 @@ def _choices(stage: int) -> tuple[tuple[ArmCounts, ArmCounts], ...]:
     found = []
     for drawn in (1, 2):
         for chosen in combinations(range(len(events)), drawn):
-            own = sum(events[one] for one in chosen)
-            found.append((arm(drawn, own, units=0), arm(len(events) - drawn, sum(events) - own, units=0)))
+            own = [events[one] for one in chosen]
+            theirs = [events[one] for one in range(len(events)) if one not in chosen]
+            found.append((_arm_of(own), _arm_of(theirs)))
     return tuple(found)
+
+
+def _arm_of(events: Sequence[str]) -> ArmCounts:
+    counted = {name: events.count(name) for name in ("contract", "truncated", "stopped")}
+    return arm(len(events), events.count("fails"), units=0, **counted)
 
 
 @pytest.mark.parametrize("late", [False, True])
 def test_evidence__every_choice_of_labels_over_stages__has_mean_1(late: bool) -> None:
     """The whole course of a rollout, with blocks closed by a change of stage, processes begun late, and late rows."""
     weights = (10, 50, 75, 100)
-    sums, count = dict.fromkeys((Metric.UNANSWERED, Metric.ERROR_RATE), 0.0), 0.0
+    sums, count = dict.fromkeys(RATES, 0.0), 0.0
     for first in _choices(0):
         for second in _choices(1):
             for third in _choices(2):

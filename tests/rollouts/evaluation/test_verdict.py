@@ -283,6 +283,45 @@ def test_decide__open_requests_count_after_those_beside_them__holds_before_their
     assert verdict(replace(state, policy=Policy(unanswered=Action.IGNORE)), 1).reason is Reason.NO_FAILURE
 
 
+def test_decide__target_behind_the_baselines_warm_cache__meets_its_minimum_by_what_it_answered() -> None:
+    """Most questions are in the baseline's cache, so that few requests are compared."""
+    target = replace(arm(2, ms=(300,) * 2), uncompared=8, uncompared_unanswered=1)
+    state = after_minutes(start(), 30, target, arm(2, ms=(300,) * 2))
+
+    assert state.stage_target == Served(300, 30, 240, 30)
+    assert (state.stage_target.answered, state.stage_target.compared) == (270, Served(60, 0))
+    assert state.metrics[Metric.UNANSWERED].evidence <= 0
+    assert verdict(state, 1).reason is Reason.NO_COMPARISON
+    assert verdict(after_minutes(start(), 30, replace(target, uncompared_unanswered=0), arm(2)), 1).reason is (
+        Reason.NO_FAILURE
+    )
+
+
+@pytest.mark.parametrize("beside", [0, 500])
+def test_decide__no_request_of_the_baseline_is_compared__holds_a_target_that_leaves_some_unanswered(
+    beside: int,
+) -> None:
+    target, baseline = Served(60, 3), Served(beside, 0, beside, 0)
+
+    assert verdict(served(target, baseline), 1).reason is Reason.NO_COMPARISON
+
+
+@pytest.mark.parametrize(("compared", "decision"), [(20, Decision.ROLL_BACK), (19, Decision.WAIT)])
+def test_decide__most_of_the_minimum_unanswered__rolls_back_by_compared_requests_alone(
+    compared: int, decision: Decision
+) -> None:
+    target = Served(100, 90, 100 - compared, 90 - compared)
+
+    found = verdict(served(target, Served(2000, 40)), 1)
+
+    assert (found.decision, found.reason) == (decision, Reason.MINIMUM_UNANSWERED)
+
+
+@pytest.mark.parametrize(("elapsed", "shown"), [(0.97, "0 of 30"), (29.99, "29 of 30")])
+def test_decide__part_of_a_minute__does_not_count_as_a_whole_one(elapsed: float, shown: str) -> None:
+    assert f"{shown} minutes" in verdict(run(EQUAL, minutes=1), 1, elapsed).explanation
+
+
 def test_decide__requests_cluster_and_users_do_not_agree__holds_and_says_why() -> None:
     one = start(sticky=True)
     loud = replace(one.metrics[Metric.ERROR_RATE], evidence=9.0, design=4.0, next_design=4.0)
