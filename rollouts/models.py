@@ -158,6 +158,9 @@ class RolloutEvaluation(models.Model):
     decided_at = models.DateTimeField(null=True)
     # The requests that were counted while they were open (`still_open.Counted`), whose rows must not count them again.
     counted_open = models.JSONField(default=list, db_default=[])
+    # The `evaluation.segments.SegmentState` after the latest minute. No verdict rests on it, and the minutes' counts by
+    # segment are not kept.
+    segments = models.JSONField(null=True)
     # The latest stage for which operators were notified that the rollout waits for too long.
     overdue_stage = models.PositiveSmallIntegerField(default=0)
     claim = models.UUIDField(null=True)

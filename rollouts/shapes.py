@@ -207,6 +207,30 @@ class RolloutMetric(TypedDict):
     explanation: str
 
 
+class RolloutSegmentArm(TypedDict):
+    """The requests of one arm in a segment since it became one; with sticky allocation its users, once a stage."""
+
+    request_count: int
+    unanswered_count: int
+    unanswered_rate: float
+    contract_violation_count: int
+
+
+class RolloutSegment(TypedDict):
+    """A part of the traffic: the requests with one `value` of a `dimension`, which is `language`, `length`, `model`,
+    `key` or `metadata.<name>`. `label` is the value for people. A segment in which the target is worse is `named`, a
+    warning that decides nothing; `evidence` and the threshold for a further one are natural logarithms."""
+
+    dimension: str
+    value: str
+    label: str
+    named: bool
+    target: RolloutSegmentArm
+    baseline: RolloutSegmentArm
+    evidence: float
+    evidence_threshold: float
+
+
 class RolloutComparison(TypedDict):
     rollout_id: UUID
     rollout_status: str
@@ -219,6 +243,7 @@ class RolloutComparison(TypedDict):
     target: RolloutArm
     baseline: RolloutArm
     metrics: dict[str, RolloutMetric]
+    segments: list[RolloutSegment]
     sample_ratio: Any
     minutes_evaluated: int
     target_requests_evaluated: int

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -113,26 +113,22 @@ class _Requests:
             dimension, value = world.segment
             unanswered |= target & (columns[dimension] == int(value))
         broken = ~unanswered & (rng.random(total) < world.broken)
-        drawn, others = (_counts(_arm(unanswered[of], broken[of])) for of in (target, ~target))
-        counts = MinuteCounts(number, stage, weight, drawn, others)
+        flags = (target, target & unanswered, target & broken, ~target, ~target & unanswered, ~target & broken)
+        sums = [int(flag.sum()) for flag in flags]
+        counts = MinuteCounts(number, stage, weight, _counts(_of(*sums[:3])), _counts(_of(*sums[3:])))
         found = [
-            SegmentCounts(
-                dimension,
-                str(value),
-                int(of_value.sum()),
-                _arm(unanswered[of_value & target], broken[of_value & target]),
-                _arm(unanswered[of_value & ~target], broken[of_value & ~target]),
-            )
+            SegmentCounts(dimension, str(value), row[0] + row[3], _of(*row[:3]), _of(*row[3:]))
             for dimension, column in columns.items()
-            for value in np.unique(column)
-            for of_value in (column == value,)
+            for value, row in enumerate(
+                zip(*(np.bincount(column[flag], minlength=_KEYS).tolist() for flag in flags), strict=True)
+            )
+            if row[0] + row[3]
         ]
         return counts, SegmentMinute(stage, total, found, total)
 
 
-def _arm(unanswered: np.ndarray, broken: np.ndarray) -> SegmentArm:
-    bad = int(unanswered.sum())
-    return SegmentArm(len(unanswered), bad, len(unanswered) - bad, int(broken.sum()), 0)
+def _of(requests: int, unanswered: int, broken: int) -> SegmentArm:
+    return SegmentArm(requests, unanswered, requests - unanswered, broken)
 
 
 def _counts(arm: SegmentArm) -> ArmCounts:
@@ -165,18 +161,17 @@ def simulate(world: World, seed: Sequence[int]) -> Result:
     return Result(named, f"at {DEFAULT_STAGES[index].weight} %", _MINUTES)
 
 
-def _run(job: tuple[str, int, int]) -> tuple[str, Result]:
+def _run(job: tuple[str, int, int]) -> Result:
     name, seed, number = job
-    return name, simulate(WORLDS[name], (seed, number))
+    return simulate(WORLDS[name], (seed, number))
 
 
-def run_all(runs: int, *, processes: int, seed: int) -> dict[str, list[Result]]:
-    results: dict[str, list[Result]] = {name: [] for name in WORLDS}
-    jobs = [(name, seed, number) for name in WORLDS for number in range(runs)]
+def run_all(runs: int, *, processes: int, seed: int) -> Iterator[tuple[str, list[Result]]]:
+    """Yields one world after the other."""
     with ProcessPoolExecutor(processes) as pool:
-        for name, result in pool.map(_run, jobs, chunksize=5):
-            results[name].append(result)
-    return results
+        for name in WORLDS:
+            jobs = [(name, seed, number) for number in range(runs)]
+            yield name, list(pool.map(_run, jobs, chunksize=5))
 
 
 def row(name: str, results: Sequence[Result]) -> str:
@@ -201,8 +196,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     print("| Target | Event | Accepted | Seen | 95 % limits | Runs | |\n|---|---|---|---|---|---|---|")
-    for name, results in run_all(options.runs, processes=options.processes, seed=options.seed).items():
-        print(row(name, results))
+    for name, results in run_all(options.runs, processes=options.processes, seed=options.seed):
+        print(row(name, results), flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing_extensions import override
 from console.rollouts import panels as loads
 from console.rollouts.links import links
 from console.rollouts.moves import CONSEQUENCES, ReasonForm, move, possible, verb
+from console.rollouts.segments import segments
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
@@ -63,6 +64,7 @@ class RolloutPage(Page):
         known = [
             ("verdict", "Verdict", loads.verdict),
             ("metrics", "Metrics", loads.metrics),
+            ("segments", "Parts of the traffic", segments),
             ("requests", "Requests of the arms", loads.requests),
             ("history", "Stages and history", loads.history),
         ]

@@ -1,4 +1,4 @@
-"""The language of a request, by which a rollout looks at parts of its traffic."""
+"""The language of a request, by which a rollout looks at parts of its traffic (docs/rollouts.md#segments)."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class SignalState:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A value that had enough requests. The totals and the block count from then on; the totals hold the block too.
+    """A value that had enough requests, which are counted from then on. The totals do not hold those of the open block.
     Once `named`, it stays so. `since` is the state's `counted` when it became one."""
 
     dimension: str
@@ -140,26 +140,30 @@ class Segment:
     def key(self) -> tuple[str, str]:
         return self.dimension, self.value
 
-    def counted(self, counts: SegmentCounts) -> Segment:
-        return replace(self, target=self.target.joined(counts.target), baseline=self.baseline.joined(counts.baseline))
+    @property
+    def all_target(self) -> SegmentArm:
+        """Returns the target's requests with those of the open block."""
+        return self.target.joined(self.block_target)
+
+    @property
+    def all_baseline(self) -> SegmentArm:
+        return self.baseline.joined(self.block_baseline)
 
     def joined(self, counts: SegmentCounts) -> Segment:
         """Returns the segment with more requests in its open block."""
         return replace(
-            self.counted(counts),
+            self,
             block_target=self.block_target.joined(counts.target),
             block_baseline=self.block_baseline.joined(counts.baseline),
         )
 
     def judged(self, target: SegmentArm, baseline: SegmentArm) -> Segment:
         """Returns the segment after a block with these requests."""
-        if not target.requests or not baseline.requests:
-            return self
+        signals = self.signals
+        if target.requests and baseline.requests:
+            signals = {signal: one.advanced(target.of(signal), baseline.of(signal)) for signal, one in signals.items()}
         return replace(
-            self,
-            signals={
-                signal: one.advanced(target.of(signal), baseline.of(signal)) for signal, one in self.signals.items()
-            },
+            self, signals=signals, target=self.target.joined(target), baseline=self.baseline.joined(baseline)
         )
 
     def closed(self) -> Segment:
@@ -214,8 +218,7 @@ def advance_segments(state: SegmentState, minute: SegmentMinute) -> SegmentState
     if minute.stage < state.stage:
         # Late counts are a block of their own: if the arms do not differ, their requests are late alike.
         segments = tuple(
-            one.counted(late).judged(late.target, late.baseline) if (late := found.get(one.key)) else one
-            for one in state.segments
+            one.judged(late.target, late.baseline) if (late := found.get(one.key)) else one for one in state.segments
         )
         state = _named(replace(state, segments=segments))
     else:
@@ -254,7 +257,7 @@ def _named(state: SegmentState) -> SegmentState:
 def _telling_evidence(state: SegmentState, segment: Segment) -> float:
     """Returns ln E of the signals whose difference is large enough to matter, of a segment that is not nearly all of
     the traffic. It is at most that of all signals, so that it keeps the promise of e-BH."""
-    if segment.target.requests + segment.baseline.requests > MAX_SHARE * (state.counted - segment.since):
+    if segment.all_target.requests + segment.all_baseline.requests > MAX_SHARE * (state.counted - segment.since):
         return -math.inf
     logs = [
         evidence(one.worse, state.waiting)

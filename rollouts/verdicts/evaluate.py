@@ -21,6 +21,7 @@ from django.utils import timezone
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants.by_record import visible_until
 from rollouts.evaluation import Decision, Reason, State, Verdict, from_json, replay, to_json
+from rollouts.evaluation.segments import SegmentState
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutStage
 from rollouts.open_requests.still_open import Counted
 from rollouts.selectors import earlier_rollbacks
@@ -29,6 +30,7 @@ from rollouts.states import Status, Transition
 from rollouts.verdicts.figures import check_formula, first_state, verdict_at, verdict_figures
 from rollouts.verdicts.minutes import Window, usual_before
 from rollouts.verdicts.recorded import Reading, recorded_window
+from rollouts.verdicts.segments import log_named, named_in, segments_after
 
 _CLAIMED_FOR = timedelta(minutes=5)
 # One question may be too hard for the request log at that moment. After two in a row each further rollout would wait
@@ -74,6 +76,7 @@ class _Look:
     initial: State
     reading: Reading
     state: State
+    segments: SegmentState
     verdict: Verdict
     elapsed_minutes: float
     caught_up: bool
@@ -91,6 +94,7 @@ class _Look:
             elapsed_minutes=self.elapsed_minutes,
             through=self.window.end,
             earlier_rollbacks=self.earlier_rollbacks,
+            segments=named_in(self.rollout.project_id, self.segments),
         )
 
 
@@ -194,6 +198,7 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
         initial=initial,
         reading=reading,
         state=state,
+        segments=segments_after(rollout, stages, reading),
         verdict=verdict_at(state, stage, elapsed_minutes=elapsed),
         elapsed_minutes=elapsed,
         caught_up=window.end == closed,
@@ -235,6 +240,8 @@ def _save(look: _Look, claim: UUID) -> EvaluationResult | None:
         _log_changes(look, evaluation)
         evaluation.initial, evaluation.state = to_json(look.initial), to_json(look.state)
         evaluation.through, evaluation.verdict, evaluation.decided_at = look.window.end, figures, timezone.now()
+        log_named(row, evaluation.segments, look.segments)
+        evaluation.segments = to_json(look.segments)
         evaluation.counted_open = [to_json(one) for one in look.reading.counted_open]
         evaluation.save()
         moved = look.move if _unmoved(row, look.rollout) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +30,7 @@ from rollouts.states import Stage
 from rollouts.verdicts.policies import policy_of
 
 CONFIDENCE = 0.95
+_MAX_NAMED = 3
 
 
 def check_formula(rollout: Rollout) -> None:
@@ -66,16 +67,20 @@ def verdict_figures(
     elapsed_minutes: float,
     through: datetime,
     earlier_rollbacks: int,
+    segments: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Returns everything that the verdict rests on. `stage`, `elapsed_minutes`, `through` and, where there are any,
-    `earlier_rollbacks` are enough to reach the verdict again from the stored minutes."""
+    `earlier_rollbacks` are enough to reach the verdict again from the stored minutes. `segments`, in words, are those
+    in which the target is worse: a warning, on which the verdict does not rest."""
     repeated = {"earlier_rollbacks": earlier_rollbacks} if earlier_rollbacks else {}
+    warned = {"segments": list(segments)} if segments else {}
     return {
         **_assessed(state, verdict.assessment),
         "decision": verdict.decision.value,
         "reason": verdict.reason.value,
-        "explanation": verdict.explanation + _repeated(earlier_rollbacks),
+        "explanation": verdict.explanation + _repeated(earlier_rollbacks) + worse_for(segments),
         **repeated,
+        **warned,
         "overdue": verdict.overdue,
         "stage": stage.number,
         "weight": stage.weight,
@@ -108,6 +113,14 @@ def _repeated(earlier_rollbacks: int) -> str:
         f" This version was rolled back {times} before. It is judged anew, so a harmless version fails again with a"
         " chance of up to 5 %, and a harmful one may get through."
     )
+
+
+def worse_for(segments: Sequence[str]) -> str:
+    """Returns the sentence that names the segments in which the target is worse."""
+    if not segments:
+        return ""
+    shown = ", ".join(segments[:_MAX_NAMED]) + (" and others" if len(segments) > _MAX_NAMED else "")
+    return f" The target is worse for {shown}: look at its requests there. This warns and moves nothing."
 
 
 def _assessed(state: State, assessment: Assessment) -> dict[str, Any]:

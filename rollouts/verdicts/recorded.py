@@ -35,10 +35,11 @@ STILL_OPEN = "still_open"
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The minutes in the order in which `advance` takes them, and the requests to be remembered from now on, which were
-    counted while they were open."""
+    counted while they were open. `rows` are those that were read."""
 
     minutes: tuple[MinuteCounts, ...]
     counted_open: tuple[Counted, ...]
+    rows: Recorded
 
 
 def recorded_window(
@@ -73,7 +74,7 @@ def recorded_window(
             arms[cell] = replace(arm, by_user=by_user.get(cell, {}))
         clusters = clusters_of(rows, limits)
     settling = settling_of(rollout, stages)
-    return Reading(_minutes(arms, stages, clusters, settling), (*remaining, *new))
+    return Reading(_minutes(arms, stages, clusters, settling), (*remaining, *new), rows)
 
 
 def _rows(rollout: Rollout, window: Window, state: State) -> Recorded:

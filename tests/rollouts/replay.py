@@ -33,4 +33,5 @@ def replayed_figures(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, 
         elapsed_minutes=elapsed,
         through=through,
         earlier_rollbacks=figures.get("earlier_rollbacks", 0),
+        segments=figures.get("segments", ()),
     )

@@ -14,10 +14,11 @@ import pytest
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import UsualValues
 from analytics.queries.variants.by_record import Recorded, RecordedMinute
+from analytics.queries.variants.segments import SegmentMinute
 from rollouts.evaluation import bin_of
 from rollouts.models import Rollout
 from rollouts.open_requests.lists import OpenRequest
-from rollouts.verdicts import evaluate, minutes, recorded
+from rollouts.verdicts import evaluate, minutes, recorded, segments
 
 LATENCY_MS, COST_UNITS = 400, 12_000_000
 
@@ -51,6 +52,7 @@ class RequestLog:
     query_count: int = 0
     recorded: dict[UUID, datetime] = field(default_factory=dict)
     open: list[OpenRequest] = field(default_factory=list)
+    segments: list[SegmentMinute] = field(default_factory=list)
     left_out: list[set[UUID]] = field(default_factory=list)
 
     def take_the_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +63,7 @@ class RequestLog:
             (recorded, "recorded_minutes"),
             (recorded, "recorded_at"),
             (recorded, "open_requests"),
+            (segments, "segment_minutes"),
         ):
             monkeypatch.setattr(module, name, getattr(self, name))
 
@@ -90,6 +93,10 @@ class RequestLog:
             (row for owner, row in self.rows if owner == rows.rollout_id and first <= row.minute < last),
             key=lambda row: (row.minute, row.stage, row.variant),
         )
+
+    def segment_minutes(self, rows: Recorded, **_: Any) -> list[SegmentMinute]:
+        first, last = int(rows.start.timestamp()) // 60, int(rows.end.timestamp()) // 60
+        return [row for row in self.segments if first <= row.minute < last]
 
     def visible_until(self) -> datetime:
         if self.away:

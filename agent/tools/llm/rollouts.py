@@ -52,7 +52,9 @@ def _short(transition: dict[str, Any]) -> dict[str, Any]:
 
 def _get_metrics(context: ToolContext, arguments: OneRollout) -> dict[str, Any]:
     rollout = get_rollout(context.project_id, arguments.rollout_id)
-    return comparison(rollout, compare(rollout))
+    shown = comparison(rollout, compare(rollout))
+    # There may be a hundred segments, of which only those with a warning are worth a model's time.
+    return {**shown, "segments": [one for one in shown["segments"] if one["named"]]}
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -76,7 +76,7 @@ def test_page__evaluated__verdict_first_then_metrics_plots_and_history(client: C
     text = shown(signed_in(client, evaluated), evaluated)
     assert "&lt;b&gt;x&lt;/b&gt;" in text
     assert "<b>x</b>" not in text
-    places = [text.index(f'id="panel-{name}"') for name in ("verdict", "metrics", "requests", "history")]
+    places = [text.index(f'id="panel-{name}"') for name in ("verdict", "metrics", "segments", "requests", "history")]
     assert places == sorted(places)
     assert "<strong>Stage 1 of 3 · 10 % · " in text
     titles = re.findall("<figcaption[^>]*>(.*?)</figcaption>", text)
