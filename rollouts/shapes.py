@@ -95,6 +95,7 @@ class RolloutArm(TypedDict):
     contract_violation_count: int
     truncated_count: int
     served_by_fallback_count: int
+    empty_count: int
     stopped_count: int
     average_latency_ms: float | None
     p95_latency_ms: float | None

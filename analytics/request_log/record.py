@@ -104,6 +104,10 @@ class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     `mixed` when attempts differ, empty when nothing is charged. `operation` is the client protocol, one of `Operation`,
     and `is_native` means that the response has its form (docs/architecture.md#surfaces). `question_cached` says of a
     rollout's request that the response cache had an answer to the same question from one of its arms when it came.
+
+    `fallback_used` means that the first choice did not answer, and `other_used` that another provider or model did, not
+    just another deployment of it. An `empty_answer`, which holds neither text nor call, is known of requests with a
+    managed prompt.
     """
 
     session_id: PersonalText = ""
@@ -138,6 +142,8 @@ class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     variant: Name = ""
     contract_violation: Flag = False
     question_cached: Flag = False
+    other_used: Flag = False
+    empty_answer: Flag = False
 
 
 class RequestRecord(LoggedRequest, frozen=True, omit_defaults=True, kw_only=True, gc=False):

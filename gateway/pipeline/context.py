@@ -70,7 +70,8 @@ class Attempt(msgspec.Struct, frozen=True):
     """One provider and model to try.
 
     `entry` numbers the models that the request names, or that `auto` stands for, in order. `is_fallback` is true for
-    every attempt but the first choice, `crosses_vendor` for one whose provider is another than the first choice's,
+    every attempt but the first choice, `is_other` for one whose provider or model is another than the first choice's,
+    `crosses_vendor` for one whose provider is,
     `stands_in` for one with a model of the request's `models` in place of its own, which no provider serves here.
     `max_output` is the model's largest answer in tokens, None where it is unknown or the adapter does not need it.
     `deployment` names the integration where the project has to choose among several; `sent_model` is its own name of
@@ -84,6 +85,7 @@ class Attempt(msgspec.Struct, frozen=True):
     adapter: Adapter
     target: Target
     is_fallback: bool = False
+    is_other: bool = False
     crosses_vendor: bool = False
     stands_in: bool = False
     entry: int = 0
@@ -154,6 +156,7 @@ class RoutingState(msgspec.Struct):
     limited_id: int | None = None
     price: Price | None = None
     fallback_used: bool = False
+    other_used: bool = False
     retries: int = 0
     attempt_warnings: tuple[str, ...] = ()
     called_at: float = 0.0
@@ -266,6 +269,7 @@ class RequestState(msgspec.Struct):
         routing.limited_id = attempt.target.integration_id if attempt.is_limited else None
         routing.attempt_warnings = ()
         routing.fallback_used = attempt.is_fallback or attempt.stands_in
+        routing.other_used = attempt.is_other or attempt.stands_in
         routing.price = attempt.price_in(self.snapshot)
 
     def fail(self, error: ApplicationError) -> None:

@@ -18,8 +18,13 @@ def permitted(key: KeyRecord, model: str, attempts: list[Attempt]) -> list[Attem
         raise ModelNotAllowedError(f"This API key may not call {model!r}: its allowed models and providers exclude it")
     if found[0] is attempts[0]:
         return found
-    first = found[0].provider
+    first = found[0]
     return [
-        msgspec.structs.replace(attempt, is_fallback=place > 0, crosses_vendor=attempt.provider != first)
+        msgspec.structs.replace(
+            attempt,
+            is_fallback=place > 0,
+            is_other=(attempt.provider, attempt.model) != (first.provider, first.model),
+            crosses_vendor=attempt.provider != first.provider,
+        )
         for place, attempt in enumerate(found)
     ]

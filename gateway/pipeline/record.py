@@ -12,6 +12,7 @@ from gateway.guardrails.verdicts import VERDICTS
 from gateway.pipeline.admit import settle
 from gateway.pipeline.callers import user_of
 from gateway.pipeline.context import RequestState
+from gateway.pipeline.emptiness import is_empty
 from gateway.pipeline.language import language_of
 from gateway.pipeline.reservation import tokens_of_prompt
 from gateway.pipeline.uncounted import completed
@@ -124,7 +125,7 @@ def _record_of(state: RequestState) -> RequestRecord:
 def _rare_fields(state: RequestState) -> dict[str, Any]:
     """Returns the fields that most records leave empty: every field named in a constructor's call costs time."""
     fields: dict[str, Any] = {}
-    error, prompt = state.error, state.prompt
+    error, prompt, routing = state.error, state.prompt, state.routing
     if error is not None:
         fields |= {
             "error_type": error.type,
@@ -146,9 +147,13 @@ def _rare_fields(state: RequestState) -> dict[str, Any]:
             "alloc_unit": prompt.unit,
             "alloc_fallback": prompt.fallback,
         }
+        if state.outcome is Outcome.SUCCESS:
+            fields["empty_answer"] = is_empty(state)
     if prompt.rollout_id and state.request is not None:
         fields["language"] = language_of(state.request.messages)
         fields["client_tokens"] = tokens_of_prompt(state.body, state.request)
+    if routing.other_used:
+        fields["other_used"] = True
     return fields
 
 

@@ -296,6 +296,8 @@ def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate |
         adapter=adapter,
         target=Target(credentials.integration_id, candidate.provider, candidate.upstream_model),
         is_fallback=first is not None and candidate != first,
+        is_other=first is not None
+        and (candidate.provider, candidate.upstream_model) != (first.provider, first.upstream_model),
         crosses_vendor=first is not None and candidate.provider != first.provider,
         entry=entry,
         max_output=max_output_of(candidate.provider, candidate.upstream_model) if needs_max_output else None,

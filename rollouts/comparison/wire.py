@@ -164,6 +164,7 @@ def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
         "contract_violation_count": totals.contract,
         "truncated_count": totals.truncated,
         "served_by_fallback_count": totals.fallback,
+        "empty_count": totals.empty,
         "stopped_count": totals.stopped,
         "average_latency_ms": totals.average_latency_ms,
         "p95_latency_ms": totals.p95_latency_ms,

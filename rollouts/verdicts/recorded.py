@@ -124,6 +124,7 @@ def _arm(row: RecordedMinute) -> ArmCounts:
         contract=row.contract,
         truncated=row.truncated,
         fallback=row.fallback,
+        empty=row.empty,
         stopped=row.stopped,
         # Every request of random allocation is a unit; the units of sticky allocation are counted separately.
         units=row.allocated,

@@ -83,7 +83,9 @@ ENDS: list[tuple[str, dict[str, Any], bool, str, bool, bool]] = [
     ("answered", {}, True, "", True, False),
     ("answered, cut at max_tokens", {"finish_reason": "length"}, True, "", True, False),
     ("answered, against its schema", {"contract_violation": True}, True, "", True, False),
-    ("answered by a fallback", {"fallback_used": True}, True, "", True, False),
+    ("answered by another model", {"fallback_used": True, "other_used": True}, True, "", True, False),
+    ("answered by another deployment", {"fallback_used": True}, True, "", True, False),
+    ("answered with nothing", {"empty_answer": True}, True, "", True, False),
     ("variable missing", failed(MissingVariableError("name", "is required")), True, "missing_variable", False, False),
     ("variable wrong", failed(InvalidVariableError("name", "is no text")), True, "missing_variable", False, False),
     ("variable unknown", failed(UnknownVariableError("name", "is not used")), True, "missing_variable", False, False),
@@ -247,7 +249,8 @@ SIGNALS: dict[str, Callable[[RequestRecord], bool]] = {
     "answered": is_answered,
     "contract": lambda r: is_answered(r) and r.contract_violation,
     "truncated": lambda r: is_answered(r) and r.finish_reason == "length",
-    "fallback": lambda r: is_answered(r) and r.fallback_used,
+    "fallback": lambda r: is_answered(r) and r.other_used,
+    "empty": lambda r: is_answered(r) and r.empty_answer,
     "stopped": lambda r: r.outcome == Outcome.CANCELLED and r.ttft_ms > 0,
 }
 """The counts of a minute that are true of single requests."""

@@ -48,6 +48,8 @@ def test_deployments__first_one_fails__its_sibling_answers_under_its_own_name(
         ("openai", "openai", "gpt-4o"),
         ("openai", "openai-eu", "gpt-4o"),
     ]
+    # The first choice did not answer, and yet nobody else did than the model and provider that were asked.
+    assert (record.fallback_used, record.other_used) == (True, False)
     # The price is the deployment's own: 1,000 tokens of input and 100 of output.
     assert (record.provider, record.model, record.cost_usd) == ("openai", "gpt-4o", "0.0020000000")
 

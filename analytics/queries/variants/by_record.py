@@ -67,9 +67,10 @@ class RecordedMinute:
 
     `allocated` are all of the arm, cache hits and refusals that no version affects included. `left_out` counts what is
     not among `requests`, by reason (see `outcomes.LEFT_OUT`), also what was not allocated at all: forced, or by another
-    unit. `answered` are those with an answer, and `contract`, `truncated` and `fallback` those of them with that fault;
-    `stopped` are requests whose client left after the first output. `latency` and `cost` count answered requests by
-    bin, in ms and 10^-10 US dollars, of cost without what has no price. `latency_ms` and `cost_usd` are their sums.
+    unit. `answered` are those with an answer, and `contract`, `truncated`, `fallback` and `empty` those of them with
+    that fault; `stopped` are requests whose client left after the first output. `latency` and `cost` count answered
+    requests by bin, in ms and 10^-10 US dollars, of cost without what has no price. `latency_ms` and `cost_usd` are
+    their sums.
     """
 
     minute: int
@@ -86,6 +87,7 @@ class RecordedMinute:
     contract: int = 0
     truncated: int = 0
     fallback: int = 0
+    empty: int = 0
     stopped: int = 0
     latency: Mapping[int, int] = field(default_factory=dict)
     latency_ms: int = 0

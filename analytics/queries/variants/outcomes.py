@@ -97,12 +97,13 @@ REASON = f"""multiIf(
 
 CONTRACT = f"({ANSWERED} AND r.contract_violation)"
 TRUNCATED = f"({ANSWERED} AND r.finish_reason = 'length')"
-FALLBACK = f"({ANSWERED} AND r.fallback_used)"
+FALLBACK = f"({ANSWERED} AND r.other_used)"
+EMPTY = f"({ANSWERED} AND r.empty_answer)"
 STOPPED = f"({REQUEST} AND r.outcome = 'cancelled' AND r.ttft_ms > 0)"
 """The client left after the first output."""
 SIGNALS = f"""
     countIf({ANSWERED}) AS answered, countIf({CONTRACT}) AS contract, countIf({TRUNCATED}) AS truncated,
-    countIf({FALLBACK}) AS fallback, countIf({STOPPED}) AS stopped"""
+    countIf({FALLBACK}) AS fallback, countIf({EMPTY}) AS empty, countIf({STOPPED}) AS stopped"""
 
 
 def counts_by(key: str, condition: str) -> str:

@@ -39,8 +39,8 @@ class ArmTotals:
     `requests` are all that got the arm's version: those `left_out`, by reason (see `outcomes.LEFT_OUT`), and the
     `compared` ones, of which `unanswered` gave their users no proper answer, by `reasons`. `counted` are those of the
     compared ones whose outcome the service or a provider answers for, and `errors` those of them that failed. Of those
-    `answered`, `contract`, `truncated` and `fallback` have the fault of that name; the clients of `stopped` ones left
-    after the first output. Latencies are 0 without answers; `cost_usd` and `unpriced` are of all requests,
+    `answered`, `contract`, `truncated`, `fallback` and `empty` have the fault of that name; the clients of `stopped`
+    ones left after the first output. Latencies are 0 without answers; `cost_usd` and `unpriced` are of all requests,
     `priced_cost_usd` is that of the `priced` ones among the answered.
     """
 
@@ -53,6 +53,7 @@ class ArmTotals:
     contract: int = 0
     truncated: int = 0
     fallback: int = 0
+    empty: int = 0
     stopped: int = 0
     average_latency_ms: float = 0.0
     p95_latency_ms: float = 0.0
