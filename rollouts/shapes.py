@@ -77,8 +77,8 @@ class RolloutDetail(RolloutEntry):
 
 
 class RolloutArm(TypedDict):
-    """All requests of the arm up to now: those that are left out, cache hits among them, and the others, which were
-    answered or not."""
+    """All requests of the arm up to now: those that are left out, cache hits among them, those whose question was in
+    the cache of an arm, and the others, which were answered or not."""
 
     version_id: UUID
     version_number: int
@@ -86,6 +86,7 @@ class RolloutArm(TypedDict):
     cache_hit_count: int
     left_out_count: int
     left_out: dict[str, int]
+    uncompared_count: int
     answered_count: int
     unanswered_count: int
     unanswered_rate: float

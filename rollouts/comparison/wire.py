@@ -146,8 +146,8 @@ def _detection(found: Detection) -> dict[str, Any]:
 
 def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
     """Returns the totals of one arm. `error_rate` leaves out failures that the service does not answer for:
-    cancelled requests and clients' own faults. Of `request_count`, those in `left_out` are not compared, by reason;
-    the others are answered or not."""
+    cancelled requests and clients' own faults. Of `request_count`, those in `left_out`, by reason, and the
+    uncompared ones are not compared; the others are answered or not."""
     return {
         "version_id": version.pk,
         "version_number": version.number,
@@ -155,6 +155,7 @@ def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
         "cache_hit_count": totals.cache_hits,
         "left_out_count": sum(totals.left_out.values()) - totals.cache_hits,
         "left_out": dict(sorted(totals.left_out.items())),
+        "uncompared_count": totals.uncompared,
         "answered_count": totals.compared - totals.unanswered,
         "unanswered_count": totals.unanswered,
         "unanswered_rate": totals.unanswered / totals.compared if totals.compared else 0.0,

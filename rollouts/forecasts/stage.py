@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from analytics.queries.variants import BASELINE, TARGET
 from rollouts.evaluation.policy import CONTROLLED_WEIGHT
 from rollouts.evaluation.words import in_words
 from rollouts.models import Rollout, RolloutMinute, RolloutStage, RolloutTransition
@@ -58,9 +59,9 @@ def traffic_today(rollout: Rollout) -> Traffic:
         return Traffic(0, 0.0)
     since = through - TODAY
     counts = RolloutMinute.objects.filter(rollout=rollout, minute__gte=since).values_list(
-        "counts__target__requests", "counts__baseline__requests"
+        *(f"counts__{arm}__{name}" for arm in (TARGET, BASELINE) for name in ("requests", "uncompared"))
     )
-    requests = sum(int(target) + int(baseline) for target, baseline in counts)
+    requests = sum(int(number or 0) for minute in counts for number in minute)
     return Traffic(requests, _minutes_running(rollout.transitions.all(), since, through))
 
 

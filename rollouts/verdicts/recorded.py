@@ -126,6 +126,8 @@ def _arm(row: RecordedMinute) -> ArmCounts:
         fallback=row.fallback,
         empty=row.empty,
         stopped=row.stopped,
+        uncompared=row.uncompared,
+        uncompared_unanswered=row.uncompared_unanswered,
         # Every request of random allocation is a unit; the units of sticky allocation are counted separately.
         units=row.allocated,
         latency=ordered(row.latency),

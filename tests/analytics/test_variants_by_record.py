@@ -40,6 +40,7 @@ from tests.analytics.variant_records import (
     is_judged,
     is_request,
     is_unanswered,
+    is_uncompared,
     left_out,
     minute_of,
     record,
@@ -70,7 +71,7 @@ def test_every_end__counted_as_what_it_is(spool: Path) -> None:
     left = sum(name == "left late" for name, *_ in ENDS)  # The cancellation is not late without a known usual latency.
     assert totals.unanswered == sum(bool(end[3]) for end in ENDS) - left
     assert totals.compared == sum(end[2] for end in ENDS)
-    assert totals.requests == totals.compared + sum(totals.left_out.values())
+    assert totals.requests == totals.compared + totals.uncompared + sum(totals.left_out.values())
     for name, is_one in SIGNALS.items():
         assert getattr(totals, name) == sum(map(is_one, made)) > 0, name
 
@@ -120,6 +121,7 @@ def test_recorded_minutes__late_rows_too__in_the_minute_they_came_in_under_their
         }
         assert (row.requests, row.unanswered) == (sum(map(is_request, mine)), sum(map(is_unanswered, mine)))
         assert sum(row.reasons.values()) == row.unanswered
+        assert row.uncompared_unanswered == sum(is_uncompared(r) and r.outcome == "error" for r in mine)
         assert (row.judged, row.errors) == (sum(map(is_judged, mine)), sum(map(is_failed, mine)))
         answered = [r for r in mine if is_answered(r)]
         priced = [r for r in answered if r.cost_known]

@@ -111,6 +111,15 @@ ENDS: list[tuple[str, dict[str, Any], bool, str, bool, bool]] = [
     ("month's budget", failed(BudgetExceededError("no")), False, "", False, False),
     ("session's budget", refused(BudgetExceededError, "session_budget_exceeded"), True, "budget", False, False),
     ("from the cache", {"cache_status": "hit"}, False, "", False, False),
+    ("answer of the other arm in the cache", {"question_cached": True}, False, "", False, False),
+    (
+        "failed although the cache has an answer",
+        failed(ProviderUnavailableError("no"), provider="openai", question_cached=True),
+        False,
+        "",
+        False,
+        False,
+    ),
     ("no such parameter", failed(UnsupportedError("no"), provider="openai"), True, "provider_refused", False, False),
     ("rejected", failed(ProviderRejectedError("no"), provider="openai"), True, "provider_refused", True, True),
     ("too long there", refused(ValidationError, "context_length_exceeded"), True, "provider_refused", True, True),
@@ -189,6 +198,10 @@ def is_hit(r: RequestRecord) -> bool:
 
 
 def is_request(r: RequestRecord) -> bool:
+    return counts(r) and not r.question_cached
+
+
+def counts(r: RequestRecord) -> bool:
     limited = r.error_code in ("requests_per_minute", "monthly_budget_exceeded")
     texts = r.error_code in ("pii_detected", "prompt_injection", "blocked_topic") and not r.provider
     return not (is_hit(r) or limited or texts)
@@ -200,19 +213,23 @@ def is_unanswered(r: RequestRecord, long_wait_ms: float = 10_000) -> bool:
     return is_request(r) and (left or bad)
 
 
+def is_uncompared(r: RequestRecord) -> bool:
+    return counts(r) and r.question_cached
+
+
 def is_failed(r: RequestRecord) -> bool:
     codes = ("provider_rejected", "context_length_exceeded", "content_filter")
     server = not 400 <= r.status_code < 500 or r.error_code in codes
     bad = r.outcome in (Outcome.ERROR, Outcome.INTERRUPTED) and server
-    return not is_hit(r) and (bad or r.finish_reason == "content_filter")
+    return is_request(r) and (bad or r.finish_reason == "content_filter")
 
 
 def is_judged(r: RequestRecord) -> bool:
-    return not is_hit(r) and (r.outcome == Outcome.SUCCESS or is_failed(r))
+    return is_request(r) and (r.outcome == Outcome.SUCCESS or is_failed(r))
 
 
 def is_answered(r: RequestRecord) -> bool:
-    return r.outcome == Outcome.SUCCESS and not is_hit(r)
+    return r.outcome == Outcome.SUCCESS and is_request(r)
 
 
 def cost_units(r: RequestRecord) -> int:
@@ -242,7 +259,7 @@ def left_out(r: RequestRecord) -> str:
         return "other_unit"
     if is_hit(r):
         return "cache_hit"
-    return "" if is_request(r) else r.error_code
+    return "" if counts(r) else r.error_code
 
 
 SIGNALS: dict[str, Callable[[RequestRecord], bool]] = {
@@ -251,7 +268,8 @@ SIGNALS: dict[str, Callable[[RequestRecord], bool]] = {
     "truncated": lambda r: is_answered(r) and r.finish_reason == "length",
     "fallback": lambda r: is_answered(r) and r.other_used,
     "empty": lambda r: is_answered(r) and r.empty_answer,
-    "stopped": lambda r: r.outcome == Outcome.CANCELLED and r.ttft_ms > 0,
+    "stopped": lambda r: is_request(r) and r.outcome == Outcome.CANCELLED and r.ttft_ms > 0,
+    "uncompared": is_uncompared,
 }
 """The counts of a minute that are true of single requests."""
 

@@ -81,7 +81,7 @@ def test_metrics__pending__zeros_and_inconclusive(api: Api) -> None:
             **dict.fromkeys(["request_count", "error_count", "unpriced_request_count", "fallback_request_count"], 0),
             **dict.fromkeys(["cache_hit_count", "left_out_count", "answered_count", "unanswered_count"], 0),
             **dict.fromkeys(["contract_violation_count", "truncated_count", "served_by_fallback_count"], 0),
-            **dict.fromkeys(["empty_count", "stopped_count"], 0),
+            **dict.fromkeys(["empty_count", "stopped_count", "uncompared_count"], 0),
             "left_out": {},
             **dict.fromkeys(
                 ["error_rate", "average_latency_ms", "p95_latency_ms", "total_cost_usd", "average_cost_usd"], 0.0

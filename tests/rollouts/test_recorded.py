@@ -91,6 +91,8 @@ def test_random__late_rows_hits_limits_and_open_requests__counted_by_hand(
         came(rollout, 7.5, **NO_MODEL),
         came(rollout, 7.5, **HIT),
         came(rollout, 7.5, **LIMITED),
+        came(rollout, 7.5, question_cached=True),
+        came(rollout, 7.5, question_cached=True, **FAILED),
         came(rollout, 7.5, variant="baseline"),
         came(
             rollout, 7.5, latency_ms=150_000, **FAILED
@@ -103,7 +105,16 @@ def test_random__late_rows_hits_limits_and_open_requests__counted_by_hand(
     first = looked(rollout, monkeypatch, ago=2)
 
     left_out = {"cache_hit": 1, "requests_per_minute": 1}
-    target = answered(200, requests=2, unanswered=1, units=4, reasons={"model_not_found": 1}, left_out=left_out)
+    target = answered(
+        200,
+        requests=2,
+        unanswered=1,
+        uncompared=2,
+        uncompared_unanswered=1,
+        units=6,
+        reasons={"model_not_found": 1},
+        left_out=left_out,
+    )
     baseline = answered(200, requests=1, units=1)
     late = ArmCounts(
         requests=1,

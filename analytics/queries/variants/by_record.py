@@ -21,12 +21,14 @@ from analytics.queries.variants.outcomes import (
     JUDGED,
     LEFT_OUT_BY_REASON,
     LONG_WAIT_MS,
+    NO_ANSWER,
     OF_ROLLOUT,
     PRICED,
     REASON,
     REQUEST,
     SIGNALS,
     UNANSWERED,
+    UNCOMPARED,
     counts_by,
     histograms,
 )
@@ -65,12 +67,14 @@ class Recorded:
 class RecordedMinute:
     """One arm of one stage in one minute, which is Unix time divided by 60.
 
-    `allocated` are all of the arm, cache hits and refusals that no version affects included. `left_out` counts what is
-    not among `requests`, by reason (see `outcomes.LEFT_OUT`), also what was not allocated at all: forced, or by another
-    unit. `answered` are those with an answer, and `contract`, `truncated`, `fallback` and `empty` those of them with
-    that fault; `stopped` are requests whose client left after the first output. `latency` and `cost` count answered
-    requests by bin, in ms and 10^-10 US dollars, of cost without what has no price. `latency_ms` and `cost_usd` are
-    their sums.
+    `allocated` are all of the arm, cache hits and refusals that no version affects included. `left_out` counts, by
+    reason, what does not count otherwise (see `outcomes.LEFT_OUT`), also what was not allocated at all: forced, or by
+    another unit. The others are `requests` and, where the question was in the cache, `uncompared`, of which
+    `uncompared_unanswered` got no proper answer; they are in no other count.
+
+    `answered` are those with an answer, and `contract`, `truncated`, `fallback` and `empty` those of them with that
+    fault; `stopped` are requests whose client left after the first output. `latency` and `cost` count answered requests
+    by bin, in ms and 10^-10 US dollars, of cost without what has no price. `latency_ms` and `cost_usd` are their sums.
     """
 
     minute: int
@@ -80,6 +84,8 @@ class RecordedMinute:
     requests: int = 0
     unanswered: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
+    uncompared: int = 0
+    uncompared_unanswered: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
     judged: int = 0
     errors: int = 0
@@ -122,6 +128,8 @@ SELECT
     {MINUTE} AS minute, r.rollout_stage AS stage, toString(r.variant) AS variant,
     countIf({IN_ARM} AND {NEW}) AS allocated,
     countIf({REQUEST} AND {NEW}) AS requests, countIf({UNANSWERED} AND {NEW}) AS unanswered,
+    countIf({UNCOMPARED} AND {NEW}) AS uncompared,
+    countIf({UNCOMPARED} AND {NO_ANSWER} AND {NEW}) AS uncompared_unanswered,
     {counts_by(REASON, f"{UNANSWERED} AND {NEW}")} AS reasons, {LEFT_OUT_BY_REASON} AS left_out,
     countIf({JUDGED}) AS judged, countIf({FAILED}) AS errors, {SIGNALS}, {histograms()},
     sumIf(toUInt64(r.latency_ms), {ANSWERED}) AS latency_ms,

@@ -13,6 +13,7 @@ rollout asks for (`alloc_fallback`). What it is then, in the order of the pipeli
 | budget of a session, user or key | error 429 | yes | budget | | |
 | limit of tokens a minute, of requests at once | error 429 | yes | tokens_per_minute, concurrency | | |
 | answered by the cache | success, `cache_status` hit | | | | |
+| the cache has an answer of an arm | `question_cached` | no: uncompared | | | |
 | a parameter that no provider takes | error 400 `unsupported_parameter` | yes | provider_refused | | |
 | the provider rejects it, finds it too long, filters it | error 400 | yes | provider_refused | yes | yes |
 | the provider fails, takes too long, has no quota left | error 500, 503 | yes | provider_failed | yes | yes |
@@ -62,7 +63,12 @@ LEFT_OUT = f"""multiIf(
 """The reason why the request does not count at all, empty for one that does: an error code, or one of the names
 above."""
 
-REQUEST = f"({LEFT_OUT} = '')"
+COUNTING = f"({LEFT_OUT} = '')"
+UNCOMPARED = f"({COUNTING} AND r.question_cached)"
+"""The cache had an answer to the question from one of the arms. Popular questions are cached first, and in the arm with
+more traffic: hits are left out, so that each arm would be left with questions of another kind."""
+REQUEST = f"({COUNTING} AND NOT r.question_cached)"
+"""The request is compared."""
 ANSWERED = f"({REQUEST} AND r.outcome = 'success')"
 PRICED = f"({ANSWERED} AND r.cost_known)"
 COST = "(toFloat64(r.cost_usd) * 1e10)"
@@ -82,11 +88,12 @@ FAILED = f"({JUDGED} AND {BAD})"
 
 LONG_WAIT_MS = 10_000.0
 """The wait after which a client that leaves had waited for too long, unless the usual latency is known."""
-UNANSWERED = f"""({REQUEST} AND (
+NO_ANSWER = """(
     r.outcome IN ('error', 'interrupted') OR r.finish_reason = 'content_filter'
-    OR (r.outcome = 'cancelled' AND (r.ttft_ms = 0 OR r.latency_ms > {{long_wait_ms:Float64}}))
-))"""
+    OR (r.outcome = 'cancelled' AND (r.ttft_ms = 0 OR r.latency_ms > {long_wait_ms:Float64}))
+)"""
 """The user got no proper answer. Takes the parameter `long_wait_ms`."""
+UNANSWERED = f"({REQUEST} AND {NO_ANSWER})"
 REASON = f"""multiIf(
     r.outcome = 'cancelled', 'client_left',
     r.outcome = 'interrupted', 'interrupted',

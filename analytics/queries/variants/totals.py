@@ -14,11 +14,13 @@ from analytics.queries.variants.outcomes import (
     ANSWERED,
     BASELINE,
     CACHE_HIT,
+    COUNTING,
     FAILED,
     IN_TIME,
     JUDGED,
     LEFT_OUT_BY_REASON,
     LONG_WAIT_MS,
+    NO_ANSWER,
     OF_CLIENTS,
     OF_ROLLOUT,
     OTHER_UNIT,
@@ -28,6 +30,7 @@ from analytics.queries.variants.outcomes import (
     SIGNALS,
     TARGET,
     UNANSWERED,
+    UNCOMPARED,
     histograms,
 )
 
@@ -36,17 +39,18 @@ from analytics.queries.variants.outcomes import (
 class ArmTotals:
     """The totals of one arm in a range of time.
 
-    `requests` are all that got the arm's version: those `left_out`, by reason (see `outcomes.LEFT_OUT`), and the
-    `compared` ones, of which `unanswered` gave their users no proper answer, by `reasons`. `counted` are those of the
-    compared ones whose outcome the service or a provider answers for, and `errors` those of them that failed. Of those
-    `answered`, `contract`, `truncated`, `fallback` and `empty` have the fault of that name; the clients of `stopped`
-    ones left after the first output. Latencies are 0 without answers; `cost_usd` and `unpriced` are of all requests,
-    `priced_cost_usd` is that of the `priced` ones among the answered.
+    `requests` are all that got the arm's version: those `left_out`, by reason (see `outcomes.LEFT_OUT`), the
+    `uncompared`, whose question was in the cache, and the `compared`, of which `unanswered` gave their users no proper
+    answer, by `reasons`. `counted` are those of the compared ones whose outcome the service or a provider answers for,
+    and `errors` those of them that failed. Of those `answered`, `contract`, `truncated`, `fallback` and `empty` have
+    the fault of that name; the clients of `stopped` ones left after the first output. Latencies are 0 without answers;
+    `cost_usd` and `unpriced` are of all requests, `priced_cost_usd` is that of the `priced` ones among the answered.
     """
 
     variant: str
     requests: int = 0
     compared: int = 0
+    uncompared: int = 0
     counted: int = 0
     errors: int = 0
     answered: int = 0
@@ -89,6 +93,7 @@ class UsualValues:
 _TOTALS = f"""
 SELECT
     toString(r.variant) AS variant, count() AS requests, countIf({REQUEST}) AS compared,
+    countIf({UNCOMPARED}) AS uncompared,
     countIf({JUDGED}) AS counted, countIf({FAILED}) AS errors, {SIGNALS},
     if(answered = 0, 0, sumIf(toUInt64(r.latency_ms), {ANSWERED}) / answered) AS average_latency_ms,
     if(answered = 0, 0, toFloat64(quantileTDigestIf(0.95)(r.latency_ms, {ANSWERED}))) AS p95_latency_ms,
@@ -103,7 +108,8 @@ GROUP BY variant ORDER BY variant
 
 _USUAL = f"""
 SELECT
-    countIf({REQUEST} AND {OF_CLIENTS}) AS requests, countIf({UNANSWERED} AND {OF_CLIENTS}) AS unanswered,
+    countIf({COUNTING} AND {OF_CLIENTS}) AS requests,
+    countIf({COUNTING} AND {NO_ANSWER} AND {OF_CLIENTS}) AS unanswered,
     {histograms("r.prompt_version = {version:UInt32}")}
 FROM requests AS r
 WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}} AND {IN_TIME}

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.variants.outcomes import (
+    COUNTING,
     IN_TIME,
     LONG_WAIT_MS,
+    NO_ANSWER,
     OF_CLIENTS,
-    REQUEST,
-    UNANSWERED,
     histograms,
 )
 
@@ -35,7 +35,8 @@ class ConfigTraffic:
 
 _SQL = f"""
 SELECT
-    countIf({REQUEST}) AS requests, countIf({UNANSWERED}) AS unanswered, minOrNull(r.ts) AS first_at, {histograms()}
+    countIf({COUNTING}) AS requests, countIf({COUNTING} AND {NO_ANSWER}) AS unanswered,
+    minOrNull(r.ts) AS first_at, {histograms()}
 FROM requests AS r
 WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}} AND {IN_TIME}
     AND {OF_CLIENTS}
