@@ -27,6 +27,7 @@ from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
 from gateway.worker.current import on_loop
 from integrations.pricing.cost import Cost, known_cost
+from integrations.providers.openai.finish import finish_reason
 from integrations.providers.usage import Usage
 from rollouts.allocation import Variant
 
@@ -218,11 +219,13 @@ def _costs(cost: Cost | None) -> Mapping[str, Any]:
 
 
 def _finish_reason(call: PromptCall) -> str:
+    """Returns the finish reason in the words of chat completions: instrumentations pass on those of each vendor."""
     try:
         reasons = json.loads(call.attributes.get("gen_ai.response.finish_reasons", "[]"))
     except (ValueError, RecursionError):
         return ""
-    return reasons[0][:_MAX_TEXT] if isinstance(reasons, list) and reasons and isinstance(reasons[0], str) else ""
+    stated = isinstance(reasons, list) and reasons and isinstance(reasons[0], str)
+    return finish_reason(reasons[0], called_tools=False) if stated else ""
 
 
 def _provider(call: PromptCall) -> str:

@@ -92,6 +92,25 @@ def test_record__of_a_failed_call__is_the_failure_of_the_vendor_or_of_the_reques
 
 
 @pytest.mark.parametrize(
+    ("stated", "kept"),
+    [
+        ("length", "length"),
+        ("max_tokens", "length"),
+        ("MAX_TOKENS", "length"),
+        ("SAFETY", "content_filter"),
+        ("x", "stop"),
+    ],
+)
+def test_record__finish_reason_of_a_vendor__in_the_words_of_chat_completions(
+    snapshot: ProjectSnapshot, stated: str, kept: str
+) -> None:
+    record = record_of(snapshot, a_call(gen_ai__response__finish_reasons=f'["{stated}"]'))
+
+    assert record is not None
+    assert record.finish_reason == kept
+
+
+@pytest.mark.parametrize(
     "attributes",
     [
         {"prompt_gateway__rollout_id": str(uuid4())},
