@@ -213,6 +213,7 @@ class RequestEntry(TypedDict):
     cache: str
     retry_count: int
     fallback_used: bool
+    other_used: bool
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
@@ -229,6 +230,7 @@ class RequestEntry(TypedDict):
     rollout_id: UUID | None
     variant: str | None
     contract_violation: bool
+    empty_answer: bool
     question_cached: bool
     attempts: list[dict[str, Any]]
     prompt_preview: str | None

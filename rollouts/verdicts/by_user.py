@@ -26,6 +26,7 @@ METRICS: Mapping[str, Metric] = {
     "contract": Metric.CONTRACT,
     "truncated": Metric.TRUNCATED,
     "fallback": Metric.FALLBACK,
+    "empty": Metric.EMPTY,
     "latency": Metric.LATENCY_AVERAGE,
     "cost": Metric.COST,
 }

@@ -273,4 +273,4 @@ SIGNALS: dict[str, Callable[[RequestRecord], bool]] = {
 }
 """The counts of a minute that are true of single requests."""
 
-METRICS = ("unanswered", "errors", "slow", "contract", "truncated", "fallback", "latency", "cost")
+METRICS = ("unanswered", "errors", "slow", "contract", "truncated", "fallback", "empty", "latency", "cost")

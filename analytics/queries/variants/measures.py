@@ -13,6 +13,7 @@ from analytics.queries.variants.outcomes import (
     ANSWERED,
     CONTRACT,
     COST,
+    EMPTY,
     FAILED,
     FALLBACK,
     JUDGED,
@@ -51,6 +52,7 @@ MEASURES = (
     Measure("contract", ANSWERED, CONTRACT),
     Measure("truncated", ANSWERED, TRUNCATED),
     Measure("fallback", ANSWERED, FALLBACK),
+    Measure("empty", ANSWERED, EMPTY),
     Measure("latency", ANSWERED, "r.latency_ms", limit="latency_cap"),
     Measure("cost", PRICED, COST, limit="cost_cap"),
 )
