@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import redis
 from django.conf import settings
@@ -158,10 +159,52 @@ def test_sticky__heavy_users__units_and_clusters_counted(api: Api, spool: Path) 
         rows = [entry.record for entry in made if entry.record.variant == arm]
         assert stored[arm]["requests"] == len(rows)
         assert stored[arm]["units"] == len({row.user_id for row in rows})
-    assert set(stored["clusters"]) == {"unanswered", "error_rate", "latency_p95", "latency_average", "cost_per_request"}
+    assert set(stored["clusters"]) == set(Metric) - {Metric.STOPPED}
     body = metrics_of(api, rollout)
     assert body["target"]["fallback_request_count"] + body["baseline"]["fallback_request_count"] == 20
     assert sum(body[arm]["request_count"] for arm in ("target", "baseline")) == 320
+
+
+BUDGET = {"outcome": Outcome.ERROR, "status_code": 429, "error_code": "session_budget_exceeded"}
+
+
+@pytest.mark.parametrize(
+    ("values", "metric", "count", "action"),
+    [
+        (BUDGET, "unanswered", "unanswered_count", "roll_back"),
+        ({"contract_violation": True}, "contract", "contract_violation_count", "roll_back"),
+        ({"empty_answer": True}, "empty", "empty_count", "roll_back"),
+        ({"finish_reason": "length"}, "truncated", "truncated_count", "hold"),
+        ({"fallback_used": True, "other_used": True}, "fallback", "served_by_fallback_count", "hold"),
+    ],
+    ids=["budget", "contract", "empty", "truncated", "fallback"],
+)
+def test_signal__every_answer_of_the_target__rolled_back_or_held(
+    api: Api, spool: Path, values: dict[str, Any], metric: str, count: str, action: str
+) -> None:
+    rollout = running(api, mode=Mode.AUTO)
+    made = entries(rollout, 300)
+    store_as_of_then(spool, *(replaced(entry, values) for entry in made))
+
+    judgement = evaluate_rollout(rollout.pk)
+
+    assert judgement is not None
+    assert judgement.moved == ("roll_back" if action == "roll_back" else None)
+    body = metrics_of(api, rollout)
+    shown = body["metrics"][metric]
+    assert (shown["status"], shown["action"], shown["decides"]) == ("failing", action, True)
+    assert (shown["target"], shown["baseline"]) == (1, 0)
+    assert body["target"][count] == body["target"]["request_count"] > 0
+    assert body["baseline"][count] == 0
+    figures = RolloutEvaluation.objects.get(rollout=rollout).verdict
+    assert replayed_figures(rollout, figures) == figures
+
+
+def replaced(entry: SpoolEntry, values: dict[str, Any]) -> SpoolEntry:
+    """Returns a request of the target with other values, and one of the baseline as it is."""
+    if entry.record.variant != Variant.TARGET:
+        return entry
+    return msgspec.structs.replace(entry, record=msgspec.structs.replace(entry.record, **values))
 
 
 def test_metrics__every_end_of_a_request__counted_where_it_belongs(api: Api, spool: Path) -> None:
