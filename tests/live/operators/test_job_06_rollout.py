@@ -11,7 +11,7 @@ from playwright.async_api import Locator, expect
 
 from tests.browser.actions import overflows, unlabelled
 from tests.browser.axe import violations
-from tests.live.operators.looks import WIDE, faults_of
+from tests.live.operators.looks import faults_of
 from tests.live.operators.operator import Operator
 from tests.live.prompts import Prompt, Team
 
@@ -60,7 +60,6 @@ async def test_rollout__planned_started_watched_and_stopped__within_its_clicks(
     [listed] = operator.api(f"prompts/rollouts?config_id={prompt.config_id}")["results"]
     assert (listed["name"], listed["status"], listed["mode"]) == ("very brief", "running", "auto")
     assert not await faults_of(operator.page)
-    await operator.page.set_viewport_size(WIDE)
     assert await operator.page.evaluate("document.documentElement.scrollHeight") < MAX_HEIGHT
     compared = operator.api(f"prompts/rollouts/{listed['id']}/metrics")
     await expect(verdict).to_contain_text(compared["explanation"])
