@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -336,7 +337,7 @@ def _choices(stage: int) -> tuple[tuple[ArmCounts, ArmCounts], ...]:
 
 
 def _arm_of(events: Sequence[str]) -> ArmCounts:
-    counted = {name: events.count(name) for name in ("contract", "truncated", "stopped")}
+    counted: dict[str, Any] = {name: events.count(name) for name in ("contract", "truncated", "stopped")}
     return arm(len(events), events.count("fails"), units=0, **counted)
 
 

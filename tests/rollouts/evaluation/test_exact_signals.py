@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,8 @@ MAX_TOTAL = 6
 
 
 def with_events(metric: Metric, requests: int, events: int, *, unanswered: int = 0) -> ArmCounts:
-    return arm(requests, unanswered, units=0, **{metric.value: events})
+    counts: dict[str, Any] = {metric.value: events}
+    return arm(requests, unanswered, units=0, **counts)
 
 
 def choices(metric: Metric, *, unanswered: int, events: int, clean: int, drawn: int) -> Iterator[State]:
@@ -49,7 +51,7 @@ def choices(metric: Metric, *, unanswered: int, events: int, clean: int, drawn: 
         for numbers in (chosen, set(range(len(outcomes))) - set(chosen)):
             found = [outcomes[number] for number in numbers]
             arms.append(with_events(metric, len(found), found.count("event"), unanswered=found.count("unanswered")))
-        metrics = judged(before, *arms, ArmTotals())
+        metrics = judged(before, arms[0], arms[1], ArmTotals())
         yield replace(before, metrics=metrics)
 
 
