@@ -66,10 +66,10 @@ def run_all(options: Options) -> list[Simulated]:
     return [held[chunk] for chunk in chunks if chunk in held]
 
 
-def by_cell(simulated: Sequence[Simulated], cells: Sequence[str]) -> Results:
-    results: dict[str, list[Run]] = {name: [] for name in cells}
+def by_cell(simulated: Sequence[Simulated]) -> Results:
+    results: dict[str, list[Run]] = {}
     for one in simulated:
-        results[one.chunk.cell] += one.runs
+        results.setdefault(one.chunk.cell, []).extend(one.runs)
     return results
 
 
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the simulations. Returns 0, or 1 when a promise is broken beyond chance."""
     options = parse(arguments)
     simulated = run_all(options)
-    results = by_cell(simulated, options.cells)
+    results = by_cell(simulated)
     text = markdown(results, options)
     print(text)
     print(cost(simulated, options))

@@ -17,7 +17,7 @@ from rollouts import evaluation
 _HERE = Path(__file__).parent
 _EVALUATION = Path(evaluation.__file__).parent
 _STAGES = _EVALUATION.parent / "states.py"
-_WORDS = {"explanation.py", "reasons.py", "words.py", "json_form.py", "power.py"}
+_ASIDE = {"explanation.py", "reasons.py", "words.py", "json_form.py", "power.py", "segments.py"}
 """The modules of the evaluation that decide nothing."""
 _DRAWING = ("runs", "traffic", "weather")
 _DRAWING_SINGLE = (
@@ -43,7 +43,7 @@ def digest(world: World, plan: Plan) -> str:
         _settings(world),
         _settings(plan),
         _code(tuple(_HERE / f"{name}.py" for name in modules)),
-        _code((_STAGES, *(path for path in sorted(_EVALUATION.rglob("*.py")) if path.name not in _WORDS))),
+        _code((_STAGES, *(path for path in sorted(_EVALUATION.rglob("*.py")) if path.name not in _ASIDE))),
     )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_LENGTH]
 

@@ -68,6 +68,16 @@ def test_results__show__says_what_is_missing(results: Path, capsys: pytest.Captu
     assert chunks(results) == [(0, 10), (10, 10)]
 
 
+def test_results__show_of_a_cell_without_runs__leaves_it_out(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(results, capsys, "--scale", "0.05")
+
+    rollouts.main(["--results", str(results), "--show"])
+
+    page = capsys.readouterr().out
+    assert "Errors 2 → 100 %: caught within 5" in page
+    assert "Errors 2 → 50 %" not in page
+
+
 def test_results__killed_while_it_wrote__forgets_the_last_line(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
