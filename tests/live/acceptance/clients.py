@@ -80,17 +80,22 @@ class Clients:
     async def _ask(self, session: aiohttp.ClientSession) -> None:
         seen = ClientRequest(time.time())
         self.seen.append(seen)
-        body = self.world.request(len(self.seen), self._chance)
+        number = len(self.seen)
+        body, session_id = self.world.request(number, self._chance), self.world.session(number)
         try:
             async with asyncio.timeout(self.world.client_timeout):
-                await self._answered(session, body, seen)
+                await self._answered(session, body, session_id, seen)
         except TimeoutError:
             seen.outcome = "left"
         except aiohttp.ClientError:
             seen.outcome = "broken"
 
-    async def _answered(self, session: aiohttp.ClientSession, body: dict[str, object], seen: ClientRequest) -> None:
+    async def _answered(
+        self, session: aiohttp.ClientSession, body: dict[str, object], session_id: str, seen: ClientRequest
+    ) -> None:
         headers = {"authorization": f"Bearer {self.api_key}"}
+        if session_id:
+            headers["x-svc-session-id"] = session_id
         async with session.post(f"{self.base_url}{_PATH}", json=body, headers=headers) as answer:
             seen.variant = answer.headers.get("x-svc-variant", "")
             seen.cached = answer.headers.get("x-svc-cache") == "hit"

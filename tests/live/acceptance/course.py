@@ -47,7 +47,7 @@ class Course:
 
     def start(self, stages: Sequence[JSON]) -> None:
         self._before = len(self.clients.seen)
-        self.rollout: Rollout = self.prompt.rollout(mode="auto", stages=list(stages))
+        self.rollout: Rollout = self.prompt.rollout(mode="auto", stages=list(stages), **self.world.rollout)
 
     @property
     def seen(self) -> list[ClientRequest]:

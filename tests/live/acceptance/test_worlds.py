@@ -78,7 +78,8 @@ async def _ask(clients: Clients, session: aiohttp.ClientSession) -> None:
             clients.begin(session)
     else:
         at_once = LEAVING_AT_ONCE if client_timeout is not None and client_timeout < 60 else AT_ONCE
-        count = REQUESTS_CACHED if clients.world.settings.get("cache_ttl_seconds") else REQUESTS
+        longer = clients.world.settings.get("cache_ttl_seconds") or clients.world.sessions
+        count = REQUESTS_CACHED if longer else REQUESTS
         await clients.ask_often(session, count, at_once)
 
 

@@ -21,7 +21,9 @@ class World:
     project's.
 
     Clients send `variables` in turn and leave after `client_timeout` seconds, or never. Some of the `questions` are
-    repeated; 0 makes every question a new one, of `words` words at most. `because` is the verdict's reason against a
+    repeated; 0 makes every question a new one, of `words` words at most. Their `models` answer where the version's own
+    fails; with `sessions` above 0 they belong to so many sessions, in turn. `rollout` has the fields of the rollout
+    that differ from the defaults. `because` is the verdict's reason against a
     worse target, and is empty for a harmless one.
     """
 
@@ -34,6 +36,9 @@ class World:
     stream: bool = False
     words: int = 20
     questions: int = 0
+    models: Sequence[str] = ()
+    sessions: int = 0
+    rollout: Mapping[str, Any] = field(default_factory=dict)
     because: str = ""
 
     @property
@@ -46,8 +51,13 @@ class World:
         usual = {"system_prompt": "You sell tea.", "model": "sandbox/echo"}
         return {**usual, **self.baseline}, {**usual, "system_prompt": "You know all about tea.", **self.target}
 
+    def session(self, number: int) -> str:
+        """Returns the id of the session of a request; empty for one that has none."""
+        return f"{self.name} {number % self.sessions}" if self.sessions else ""
+
     def request(self, number: int, chance: random.Random) -> JSON:
         return {
+            **({"models": list(self.models)} if self.models else {}),
             "model": "auto",
             "messages": [{"role": "user", "content": self._question(number, chance)}],
             "prompt_config": self.name,
@@ -77,6 +87,12 @@ _TEA = {"goods": "tea"}
 _POLITE = {**_TEA, "tone": "politely"}
 _CACHE = {"cache_ttl_seconds": 3600}
 _GUARDED = {"guardrails": {"trust_mode": "enforce", "blocked_output_topics": ["casino"]}}
+_SCHEMA = {
+    "type": "json_schema",
+    "json_schema": {"name": "offer", "schema": {"type": "object", "required": ["tea"]}},
+}
+# An answer of the model `long` costs some $0.003, one of `echo` less than $0.0001.
+_SESSION_BUDGET = {"session_budget_usd": 0.005}
 _SOON = 4.0
 
 WORLDS: tuple[World, ...] = (
@@ -149,6 +165,28 @@ WORLDS: tuple[World, ...] = (
     World("another model, fails at half", {"model": "sandbox/half"}, because="error rate"),
     World("another model, slower", {"model": "sandbox/slow"}, because="latency"),
     World("another model, dearer", {"model": "sandbox/long"}, because="cost per request"),
+    World(
+        "every answer breaks its schema",
+        {"model": "sandbox/mirror", "response_format": _SCHEMA},
+        {"model": "sandbox/mirror"},
+        because="schema",
+    ),
+    World("every answer is cut off", {"max_tokens": 1}, because="cut off"),
+    World("every answer is empty", {"model": "sandbox/empty"}, because="empty"),
+    World(
+        "another model answers for its own",
+        {"model": "sandbox/error-503"},
+        models=("sandbox/echo",),
+        because="another model",
+    ),
+    World(
+        "uses up the budgets of its sessions",
+        {"model": "sandbox/long"},
+        settings=_SESSION_BUDGET,
+        sessions=20,
+        rollout={"allocation_type": "session_sticky", "policy": {"cost_per_request": "ignore"}},
+        because="budget",
+    ),
     World("another model, harmless", {"model": "sandbox/another"}),
     World("harmless", {}),
     World("harmless, all of the baseline cached", {}, settings=_CACHE, questions=40),
