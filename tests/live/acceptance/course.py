@@ -83,6 +83,11 @@ class Course:
             return None
         return (self.finding.at - self.target[FIRST_REQUESTS - 1].sent) / 60
 
+    @property
+    def names_the_fault(self) -> bool:
+        """Returns whether the verdict's explanation says what is wrong with the target."""
+        return self.world.because in self.finding.reason.lower()
+
     def fault(self, within_minutes: float) -> str:
         """Returns the fault of the rollout's result; empty when the result is as expected."""
         decided, minutes = self.finding.decided, self.minutes_until_decided()
@@ -92,7 +97,7 @@ class Course:
             return f"{decided}, and worse"
         if decided == "waits":
             return "neither rolled back nor held"
-        if self.world.because not in self.finding.reason:
+        if not self.names_the_fault:
             return f"does not name {self.world.because!r}"
         return f"not within {within_minutes:g} min" if minutes and minutes > within_minutes else ""
 

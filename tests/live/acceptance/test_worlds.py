@@ -125,7 +125,7 @@ def test_worse_target__its_first_requests__rolled_back_or_held_with_the_reason(
     course = decided[world]
     assert len(course.target) >= FIRST_REQUESTS
     assert course.finding.decided in ("rolled back", "held"), f"{outcomes(course.target)}: {course.finding}"
-    assert course.world.because in course.finding.reason
+    assert course.names_the_fault, course.finding.reason
 
 
 @pytest.mark.parametrize("world", _of(WORLDS, harmless=True))

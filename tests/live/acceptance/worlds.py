@@ -23,7 +23,7 @@ class World:
     Clients send `variables` in turn and leave after `client_timeout` seconds, or never. Some of the `questions` are
     repeated; 0 makes every question a new one, of `words` words at most. Their `models` answer where the version's own
     fails; with `sessions` above 0 they belong to so many sessions, in turn. `rollout` has the fields of the rollout
-    that differ from the defaults. `because` is the verdict's reason against a
+    that differ from the defaults. `because` stands in the verdict's explanation against a
     worse target, and is empty for a harmless one.
     """
 
@@ -96,29 +96,34 @@ _SESSION_BUDGET = {"session_budget_usd": 0.005}
 _SOON = 4.0
 
 WORLDS: tuple[World, ...] = (
-    World("error-500", {"model": "sandbox/error-500"}, because="error rate"),
-    World("404, nobody serves the model", {"model": "no-such-model"}, because="model_not_found"),
-    World("404, its vendor has no such model", {"model": "sandbox/error-404"}, because="model_not_found"),
-    World("422, all clients", _wants("tone"), _wants("goods"), variables=(_TEA,), because="missing_variable"),
+    World("error-500", {"model": "sandbox/error-500"}, because="errors"),
+    World("404, nobody serves the model", {"model": "no-such-model"}, because="nobody serves the model"),
+    World("404, its vendor has no such model", {"model": "sandbox/error-404"}, because="nobody serves the model"),
+    World("422, all clients", _wants("tone"), _wants("goods"), variables=(_TEA,), because="a variable is missing"),
     World(
         "422, half of the clients",
         _wants("tone"),
         _wants("goods"),
         variables=(_TEA, _POLITE),
-        because="missing_variable",
+        because="a variable is missing",
     ),
-    World("hangs, clients wait 200 s", {"model": "sandbox/hang"}, client_timeout=200.0, because="still_open"),
-    World("hangs, clients wait on", {"model": "sandbox/hang"}, client_timeout=None, because="still_open"),
-    World("hangs, clients leave after 4 s", {"model": "sandbox/hang"}, client_timeout=_SOON, because="client_left"),
     World(
-        "hangs at half, clients wait 200 s", {"model": "sandbox/hang-half"}, client_timeout=200.0, because="still_open"
+        "hangs, clients wait 200 s", {"model": "sandbox/hang"}, client_timeout=200.0, because="no answer for too long"
+    ),
+    World("hangs, clients wait on", {"model": "sandbox/hang"}, client_timeout=None, because="no answer for too long"),
+    World("hangs, clients leave after 4 s", {"model": "sandbox/hang"}, client_timeout=_SOON, because="the client left"),
+    World(
+        "hangs at half, clients wait 200 s",
+        {"model": "sandbox/hang-half"},
+        client_timeout=200.0,
+        because="no answer for too long",
     ),
     World(
         "hangs in mid-stream, clients leave",
         {"model": "sandbox/hang-mid-stream"},
         stream=True,
         client_timeout=_SOON,
-        because="client_left",
+        because="the client left",
     ),
     World(
         "slow stream, clients leave",
@@ -126,50 +131,50 @@ WORLDS: tuple[World, ...] = (
         stream=True,
         client_timeout=_SOON,
         words=120,
-        because="the target is",
+        because="against",
     ),
     World(
         "guardrail refuses the answers",
         {"model": "sandbox/mirror", "system_prompt": "You know the casino."},
         {"model": "sandbox/mirror"},
         _GUARDED,
-        because="guardrail",
+        because="refused by a guardrail",
     ),
     World(
         "error-500 behind a cold cache",
         {"model": "sandbox/error-500"},
         settings=_CACHE,
         questions=300,
-        because="error rate",
+        because="errors",
     ),
     World(
         "error-500, all of the baseline cached",
         {"model": "sandbox/error-500"},
         settings=_CACHE,
         questions=20,
-        because="target",
+        because="against",
     ),
     World(
         "fails at half, all of the baseline cached",
         {"model": "sandbox/half"},
         settings=_CACHE,
         questions=20,
-        because="target",
+        because="against",
     ),
     World(
         "its prompt is too long",
         {"system_prompt": "You know all about tea. " * 50},
         settings={"guardrails": {"trust_mode": "enforce", "max_prompt_tokens": 200}},
-        because="guardrail",
+        because="refused by a guardrail",
     ),
-    World("another model, fails at half", {"model": "sandbox/half"}, because="error rate"),
+    World("another model, fails at half", {"model": "sandbox/half"}, because="errors"),
     World("another model, slower", {"model": "sandbox/slow"}, because="latency"),
-    World("another model, dearer", {"model": "sandbox/long"}, because="cost per request"),
+    World("another model, dearer", {"model": "sandbox/long"}, because="cost of a request"),
     World(
         "every answer breaks its schema",
         {"model": "sandbox/mirror", "response_format": _SCHEMA},
         {"model": "sandbox/mirror"},
-        because="schema",
+        because="breaks its schema",
     ),
     World("every answer is cut off", {"max_tokens": 1}, because="cut off"),
     World("every answer is empty", {"model": "sandbox/empty"}, because="empty"),
@@ -177,7 +182,7 @@ WORLDS: tuple[World, ...] = (
         "another model answers for its own",
         {"model": "sandbox/error-503"},
         models=("sandbox/echo",),
-        because="another model",
+        because="served by another model",
     ),
     World(
         "uses up the budgets of its sessions",
