@@ -87,10 +87,9 @@ _TEA = {"goods": "tea"}
 _POLITE = {**_TEA, "tone": "politely"}
 _CACHE = {"cache_ttl_seconds": 3600}
 _GUARDED = {"guardrails": {"trust_mode": "enforce", "blocked_output_topics": ["casino"]}}
-_SCHEMA = {
-    "type": "json_schema",
-    "json_schema": {"name": "offer", "schema": {"type": "object", "required": ["tea"]}},
-}
+# The sandbox writes the constant, which is too long for the schema.
+_TEA_SCHEMA = {"type": "object", "required": ["tea"], "properties": {"tea": {"const": "green", "maxLength": 2}}}
+_SCHEMA = {"type": "json_schema", "json_schema": {"name": "offer", "schema": _TEA_SCHEMA}}
 # An answer of the model `long` costs some $0.003, one of `echo` less than $0.0001.
 _SESSION_BUDGET = {"session_budget_usd": 0.005}
 _SOON = 4.0
@@ -172,8 +171,7 @@ WORLDS: tuple[World, ...] = (
     World("another model, dearer", {"model": "sandbox/long"}, because="cost of a request"),
     World(
         "every answer breaks its schema",
-        {"model": "sandbox/mirror", "response_format": _SCHEMA},
-        {"model": "sandbox/mirror"},
+        {"response_format": _SCHEMA},
         because="breaks its schema",
     ),
     World("every answer is cut off", {"max_tokens": 1}, because="cut off"),
