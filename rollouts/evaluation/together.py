@@ -15,14 +15,17 @@ _LATEST, _FEWEST = 30, 3
 @dataclass(frozen=True, slots=True)
 class Together:
     """The latest blocks of a stage, at most 30. A bit of `worse` says whether its block left more requests unanswered
-    than usual; the lowest one is that of the latest block.
+    than usual; the lowest one is that of the latest block. Once two thirds are worse, `owed` counts the blocks by which
+    worse ones have been more than others since then: they have to be made up for.
 
-    Whole blocks are counted rather than requests, so that an outage of a quarter of an hour is over when it is over: as
-    a share of the requests it would stand for hours.
+    Whole blocks are counted rather than requests, so that an outage of a quarter of an hour hardly matters when it is
+    over: as a share of the requests it would stand for hours. What lasted for hours has to be over for as long, because
+    a limit that is used up by day is not mended in a quiet moment.
     """
 
     blocks: int = 0
     worse: int = 0
+    owed: int = 0
 
     def with_block(self, requests: int, unanswered: int, usual: float | None) -> Together:
         """Returns the blocks after another one; `usual` is the unanswered share of the day before, None where that is
@@ -30,13 +33,13 @@ class Together:
         if usual is None or not requests:
             return self
         worse = unanswered >= (usual + _PLUS) * requests and unanswered >= _TIMES * usual * requests
-        return Together(min(self.blocks + 1, _LATEST), (self.worse << 1 | worse) & ((1 << _LATEST) - 1))
-
-    @property
-    def worse_blocks(self) -> int:
-        return self.worse.bit_count()
+        blocks, latest = min(self.blocks + 1, _LATEST), (self.worse << 1 | worse) & ((1 << _LATEST) - 1)
+        owed = self.owed and self.owed + (1 if worse else -1)
+        if blocks >= _FEWEST and 3 * latest.bit_count() >= 2 * blocks:
+            owed = max(owed, latest.bit_count())
+        return Together(blocks, latest, owed)
 
     @property
     def is_worse(self) -> bool:
-        """Returns whether two thirds of the latest blocks were worse than usual."""
-        return self.blocks >= _FEWEST and 3 * self.worse_blocks >= 2 * self.blocks
+        """Returns whether two thirds of the latest blocks were worse than usual, or were so and are not made up for."""
+        return self.owed > 0

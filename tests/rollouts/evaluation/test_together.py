@@ -94,15 +94,23 @@ def test_decide__outage_of_a_quarter_of_an_hour__holds_nothing_after_half_an_hou
     assert verdict(after(state, 15, WELL)).decision is Decision.PROMOTE
 
 
-def test_decide__worse_for_long_and_then_as_before__is_let_go_within_eleven_blocks() -> None:
-    state = after(begun(), 300, ILL)
+def test_decide__worse_for_long_and_then_as_before__is_let_go_after_as_long_again() -> None:
+    state = after(begun(), 60, ILL)
 
     held = []
-    for _ in range(11):
+    for _ in range(60):
         state = after(state, 1, WELL)
         held.append(verdict(state).reason is Reason.WORSE_FOR_ALL)
 
-    assert held == [True] * 10 + [False]
+    assert held == [True] * 59 + [False]
+
+
+def test_decide__well_for_moments_while_it_is_worse__stays_held() -> None:
+    state = after(begun(), 60, ILL)
+
+    for _ in range(5):
+        state = after(after(state, 15, WELL), 15, ILL)
+        assert verdict(state).reason is Reason.WORSE_FOR_ALL
 
 
 def test_decide__minima_unmet__waits_for_them_first() -> None:
@@ -114,7 +122,7 @@ def test_decide__worse_at_100_percent__does_not_complete() -> None:
     last = Stage(100, 60, 0)
 
     assert verdict(state, last).reason is Reason.WORSE_FOR_ALL
-    assert verdict(after_minutes(state, 11, WELL, arm(0), stage=3, weight=100), last).decision is Decision.PROMOTE
+    assert verdict(after_minutes(state, 60, WELL, arm(0), stage=3, weight=100), last).decision is Decision.PROMOTE
 
 
 def test_advance__next_stage__forgets_the_blocks_of_the_one_before() -> None:
@@ -132,13 +140,13 @@ def test_advance__late_rows_of_an_earlier_stage__are_not_of_this_one() -> None:
 
     state = advance(state, MinuteCounts(6, 1, 25, OUT, OUT))
 
-    assert (state.together.blocks, state.together.worse_blocks) == (5, 0)
+    assert (state.together.blocks, state.together.worse) == (5, 0)
 
 
 def test_advance__few_requests__are_counted_by_their_blocks() -> None:
     state = after(begun(), 40, arm(2, 1))
 
-    assert (state.together.blocks, state.together.worse_blocks) == (5, 5)
+    assert (state.together.blocks, state.together.worse) == (5, 0b11111)
 
 
 def test_advance__requests_beside_a_warm_cache__count_for_the_config() -> None:
