@@ -133,6 +133,10 @@ STICKY_CELLS: Mapping[str, Cell] = {
         )
         for users in (300, 30)
     },
+    **{
+        f"sticky, {users} users, a heavy one's client breaks": _sticky(World(users=Users(users, heavy=(0.04, 0.08))))
+        for users in (300, 2000)
+    },
     "sticky, 300 users, 3 % always fail, cache": _sticky(
         World(errors=0.01, questions=_CACHED, users=Users(300, broken=0.03))
     ),

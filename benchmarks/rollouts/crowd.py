@@ -9,8 +9,12 @@ import numpy as np
 
 from benchmarks.rollouts.counting import Flags, Floats, Integers
 from benchmarks.rollouts.worlds import Users
-from rollouts.evaluation import ClusterSums
+from rollouts.evaluation import ClusterSums, MinuteUsers
 
+HEAVY_WEIGHT = 10
+"""The weight in percent at which the heavy user is in the target."""
+HEAVY_BREAKS = (100, 115)
+"""The minute from which on the heavy user's requests fail, and the first in which they do not."""
 _FIRST = 5
 """The number of a user's requests that count in the comparison of users."""
 
@@ -22,14 +26,27 @@ class Crowd:
     def __init__(self, users: Users, errors: float, rng: np.random.Generator) -> None:
         self.number = users.number
         activity = rng.pareto(users.activity, users.number) + 1 if np.isfinite(users.activity) else np.ones(self.number)
+        if users.heavy:
+            share = rng.uniform(*users.heavy)
+            activity[0] = share / (1 - share) * activity[1:].sum()
         self._cumulative = np.cumsum(activity) / activity.sum()
         self.buckets = rng.random(users.number) * 100
+        self._breaks = users.heavy is not None
+        if self._breaks:
+            self.buckets[0] *= HEAVY_WEIGHT / 100
         self.rates = np.full(users.number, errors)
         if users.icc:
             precision = 1 / users.icc - 1
             self.rates = rng.beta(errors * precision, (1 - errors) * precision, users.number)
         self.rates[rng.permutation(users.number)[: round(users.broken * users.number)]] = 1.0
         self.slower, self.dearer = rng.standard_normal((2, users.number))
+
+    def broken(self, user: Integers, minute: Integers) -> Flags:
+        """Returns whether each request is of the heavy user while its client is broken; `minute` is that of the
+        rollout."""
+        begins, ends = HEAVY_BREAKS
+        broken: Flags = (user == 0) & (minute >= begins) & (minute < ends) & self._breaks
+        return broken
 
     def drawn(self, rng: np.random.Generator, count: int) -> Integers:
         """Draws the users of so many requests, each in proportion to the user's activity."""
@@ -60,6 +77,23 @@ class Look:
     complete: Valued
     baseline: Sequence[ClusterSums]
     target: Sequence[ClusterSums]
+
+
+def by_minute(valued: Valued, minutes: int, *, is_mean: bool) -> list[MinuteUsers]:
+    """Returns the users of each arm of each minute, the baseline's first."""
+    cells = 2 * valued.minute + valued.target
+    width = int(valued.user.max(initial=0)) + 1
+    keys, places = np.unique(cells * width + valued.user, return_inverse=True)
+    cell, user = keys // width, keys % width
+    number = np.bincount(places, minlength=len(keys))
+    total, squares = (np.bincount(places, weights=valued.value**power, minlength=len(keys)) for power in (1, 2))
+    by_user = (number, number**2, total, total**2, total * number, squares)
+    sums = np.array([np.bincount(cell, weights=one, minlength=2 * minutes) for one in by_user])
+    events: list[dict[int, int]] = [{} for _ in range(2 * minutes)]
+    bad = np.flatnonzero(total) if not is_mean else []
+    for where, who, count in zip(cell[bad].tolist(), user[bad].tolist(), total[bad].tolist(), strict=True):
+        events[where][who] = int(count)
+    return [MinuteUsers(ClusterSums(*column), one) for column, one in zip(sums.T.tolist(), events, strict=True)]
 
 
 class _Sums:

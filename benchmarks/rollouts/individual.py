@@ -227,6 +227,7 @@ class Individual(Traffic):
         rate, base = self.target_rate(stage), self.world.errors
         if self._crowd:
             worse = odds_ratio(base, rate)
+            failing = np.where(self._crowd.broken(user, self.first + minute), 1.0, failing)
             return error_rates(self._crowd.rates[user], np.where(target, worse, 1.0) * odds, failing)
         return error_rates(np.where(target, rate, base), odds, failing)
 

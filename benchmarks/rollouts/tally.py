@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rollouts.counting import Flags, Floats, bins_of, counts, dollars, histograms, sums
-from benchmarks.rollouts.crowd import Crowd, Ledger, Valued
+from benchmarks.rollouts.crowd import Crowd, Ledger, Valued, by_minute
 from benchmarks.rollouts.requests import Requests
 from benchmarks.rollouts.weather import Conditions
 from benchmarks.rollouts.worlds import Fault, World
-from rollouts.evaluation import ArmCounts, ClusterSums, Metric
+from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteUsers
 from rollouts.evaluation.counts import UserCounts
 from rollouts.evaluation.policy import EXACT
 from rollouts.evaluation.statistics.grid import Histogram
@@ -61,11 +61,11 @@ class Tally:
         minutes = len(conditions.load)
         seen = _Seen(requests, self._world, minutes)
         units = self._units(requests)
-        users, clusters = self._of_users(requests, seen, minutes)
+        users, by_user, clusters = self._of_users(requests, seen, minutes)
         cells = [
-            ArmCounts(**plain, **values, reasons=reasons, left_out=left_out, users=of_users)
-            for plain, values, reasons, left_out, of_users in zip(
-                seen.columns(units), seen.valued(), seen.reasons(), seen.left_out(), users, strict=True
+            ArmCounts(**plain, **values, reasons=reasons, left_out=left_out, users=of_users, by_user=of_minute)
+            for plain, values, reasons, left_out, of_users, of_minute in zip(
+                seen.columns(units), seen.valued(), seen.reasons(), seen.left_out(), users, by_user, strict=True
             )
         ]
         return [(cells[2 * index + 1], cells[2 * index], clusters[index]) for index in range(minutes)]
@@ -78,22 +78,28 @@ class Tally:
         units[self._ledger.new_users(requests.minute, requests.user)] = True
         return units
 
-    def _of_users(self, requests: Requests, seen: _Seen, minutes: int) -> tuple[list[UserCounts], list[Clusters]]:
+    def _of_users(
+        self, requests: Requests, seen: _Seen, minutes: int
+    ) -> tuple[list[UserCounts], list[dict[Metric, MinuteUsers]], list[Clusters]]:
+        by_user: list[dict[Metric, MinuteUsers]] = [{} for _ in range(2 * minutes)]
         if not self._ledger:
-            return [_NONE] * (2 * minutes), [_NO_CLUSTERS] * minutes
+            return [_NONE] * (2 * minutes), by_user, [_NO_CLUSTERS] * minutes
         by_metric: dict[Metric, list[dict[int, int]]] = {}
         clusters: list[Clusters] = [({}, {}) for _ in range(minutes)]
         for metrics, chosen, values in self._looks(seen):
             valued = Valued(requests.minute[chosen], requests.user[chosen], requests.target[chosen], values)
             look = self._ledger.look(metrics[0].value, valued, minutes)
             is_mean = metrics[0] in (Metric.LATENCY_AVERAGE, Metric.COST)
+            if valued.value.any():
+                for cell, found in zip(by_user, by_minute(valued, minutes, is_mean=is_mean), strict=True):
+                    cell.update(dict.fromkeys(metrics, found))
             for metric in metrics:
                 by_metric[metric] = _by_cell(look.complete, minutes, is_mean=is_mean)
                 if self._clusters_reported:
                     for index, (baseline, target) in enumerate(zip(look.baseline, look.target, strict=True)):
                         clusters[index][0][metric] = baseline
                         clusters[index][1][metric] = target
-        return _users(by_metric), clusters
+        return _users(by_metric), by_user, clusters
 
     def _looks(self, seen: _Seen) -> list[_Look]:
         """Returns the values of all metrics. Those whose values are the same are named together."""

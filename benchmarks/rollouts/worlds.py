@@ -52,7 +52,8 @@ class Users:
 
     Their error rates have the intraclass correlation `icc`; a share of `broken` always fails. `own` is the part of the
     standard deviation of log latency and log cost that is the user's own. Without `clusters_reported` the evaluation
-    gets no sums over users.
+    gets no sums over users. With `heavy` the first user makes a share of the traffic between these bounds and is in the
+    target at 10 %; from minute 100 on all its requests fail for 15 minutes, whatever arm it is in.
     """
 
     number: int
@@ -61,6 +62,7 @@ class Users:
     activity: float = 1.3
     own: float = 0.0
     clusters_reported: bool = True
+    heavy: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

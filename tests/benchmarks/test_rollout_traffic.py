@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.rollouts.crowd import Ledger, Valued
+from benchmarks.rollouts.crowd import Ledger, Valued, by_minute
 from benchmarks.rollouts.runs import traffic
 from benchmarks.rollouts.worlds import Fault, Questions, Users, Weather, World
-from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteCounts
+from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteCounts, MinuteUsers
 from rollouts.evaluation.statistics.grid import value_of
 
 MINUTES = 1440
@@ -263,6 +263,39 @@ def test_clusters__minute_by_minute__are_the_sums_over_users() -> None:
     # The bound is the inequality of Cauchy and Schwarz over 40 users.
     assert last.requests_squared >= last.requests**2 / 40
     assert last.cross**2 <= last.requests_squared * last.total_squared
+
+
+def test_by_minute__requests_of_a_few_users__are_added_up_by_hand() -> None:
+    minute, user = np.array([0, 0, 0, 0, 1]), np.array([1, 0, 1, 1, 1])
+    value = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
+
+    found = by_minute(Valued(minute, user, user == 0, value), 2, is_mean=False)
+
+    assert [one.sums for one in found] == [
+        ClusterSums(3, 9, 2, 4, 6, 2),
+        ClusterSums(1, 1, 0, 0, 0, 0),
+        ClusterSums(1, 1, 1, 1, 1, 1),
+        ClusterSums(),
+    ]
+    assert [one.events for one in found] == [{1: 2}, {}, {1: 1}, {}]
+    nobody = by_minute(Valued(minute[:0], user[:0], user[:0] == 0, value[:0]), 1, is_mean=True)
+    assert nobody == [MinuteUsers(), MinuteUsers()]
+
+
+def test_traffic__heavy_user__is_in_the_target_at_10_percent_and_fails_for_15_minutes() -> None:
+    world = World(errors=0.0, users=Users(300, heavy=(0.06, 0.06)))
+    counts = minutes(world, weight=10, count=200)
+
+    failing = [one.minute for one in counts if one.target.errors]
+    assert set(failing) <= set(range(100, 115))
+    assert len(failing) > 10
+    assert not any(one.baseline.errors for one in counts)
+    share_of_all = sum(one.target.errors for one in counts) / sum(
+        one.target.judged + one.baseline.judged for one in counts if 100 <= one.minute < 115
+    )
+    assert share_of_all == pytest.approx(0.06, abs=0.02)
+    # The events of each minute are those of one user.
+    assert {len(one.target.by_user[Metric.ERROR_RATE].events) for one in counts if one.target.errors} == {1}
 
 
 def test_ledger__requests_of_a_few_users__are_added_up_by_hand() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from analytics.request_log.record import Outcome, SpoolEntry
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import ArmCounts, Metric, MinuteCounts, State, from_json
+from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteCounts, State, from_json
 from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute
 from rollouts.open_requests.lists import OpenRequest
@@ -199,4 +199,37 @@ def test_sticky__users_units_and_clusters__counted_by_hand(spool: Path, monkeypa
     assert (sums.requests, sums.requests_squared) == (15, 25 + 36 + 16)
     assert (sums.total, sums.total_squared, sums.cross, sums.values_squared) == (3, 9, 18, 3)
     assert later.clusters[Metric.ERROR_RATE].total_squared == 25
+    # The users of each minute by themselves, who count anew in the later one.
+    own, theirs = earlier.target.by_user[Metric.UNANSWERED], later.baseline.by_user[Metric.UNANSWERED]
+    assert (own.sums.requests, own.sums.requests_squared, own.sums.total_squared) == (15, 25 + 36 + 16, 9)
+    assert (theirs.sums.requests, theirs.sums.total) == (2, 0)
+    assert (own.events, theirs.events) == ({1_000: 3}, {})
+    assert earlier.baseline.by_user[Metric.ERROR_RATE].events == {6_000: 5}
+    assert earlier.target.by_user[Metric.LATENCY_AVERAGE].events == {}
+    assert replayed_state(rollout) == from_json(State, row.state)
+
+
+def test_sticky__open_and_recorded_failures_of_a_user__its_events_once_each(
+    spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = [Stage(50, 600, 0), Stage(100, 0, 0)]
+    rollout = begun(make_rollout(started=True, allocation_type=AllocationType.USER_STICKY, stages=stages), 10)
+    hanging = [came(rollout, 6.5, alloc_unit=21_234, latency_ms=int(4.75 * 60_000), **FAILED) for _ in range(2)]
+    monkeypatch.setattr(recorded, "open_requests", lambda _: [opened(one) for one in hanging])
+    store_as_of_then(spool, came(rollout, 2.5, alloc_unit=21_234, **FAILED), came(rollout, 2.5, alloc_unit=30_001))
+
+    looked(rollout, monkeypatch, ago=2)
+
+    # Two of the user's requests are open and one failed; another user's request was answered.
+    users = minutes(rollout)[3, 1].target.by_user
+    assert users[Metric.UNANSWERED].events == {1_234: 3}
+    assert users[Metric.UNANSWERED].sums == ClusterSums(4, 2**2 + 1 + 1, 3, 2**2 + 1, 2**2 + 1, 3)
+    assert users[Metric.ERROR_RATE].events == {1_234: 1}
+
+    store_as_of_then(spool, *hanging)
+    row = looked(rollout, monkeypatch, ago=0)
+
+    # The rows of the open requests are errors, and not unanswered once more.
+    late = minutes(rollout)[2, 1].target.by_user
+    assert (late[Metric.UNANSWERED].events, late[Metric.ERROR_RATE].events) == ({}, {1_234: 2})
     assert replayed_state(rollout) == from_json(State, row.state)
