@@ -139,7 +139,7 @@ def _worse_for_all(case: _Case) -> str:
     now = (target.unanswered + baseline.unanswered) / requests if requests else 0.0
     return (
         f"Both versions leave requests unanswered: {share(now)} in this stage, {share(usual.unanswered_share)} on the"
-        " day before. Look at the provider and at used-up budgets; it goes on by itself when that is over."
+        " day before. Look at the provider and at used-up limits; it goes on by itself after as long without them."
     )
 
 
