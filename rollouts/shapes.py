@@ -216,6 +216,7 @@ class RolloutSegmentArm(TypedDict):
     unanswered_count: int
     unanswered_rate: float
     contract_violation_count: int
+    empty_count: int
 
 
 class RolloutSegment(TypedDict):

@@ -46,4 +46,5 @@ def _arm(arm: SegmentArm) -> dict[str, Any]:
         "unanswered_count": arm.unanswered,
         "unanswered_rate": arm.unanswered / arm.requests if arm.requests else 0.0,
         "contract_violation_count": arm.contract,
+        "empty_count": arm.empty,
     }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
 from django.conf.locale import LANG_INFO
 
 from analytics.errors import AnalyticsLimitError
+from analytics.queries.variants import BASELINE, TARGET
 from analytics.queries.variants.segments import ALL, segment_minutes
 from analytics.queries.variants.segments import SegmentMinute as Row
 from core.models import ApiKey
@@ -110,10 +112,8 @@ def label_of(segment: Segment, names: Mapping[str, str]) -> str:
 
 
 def _counts(row: Row) -> SegmentCounts:
-    return SegmentCounts(
-        row.dimension,
-        row.value,
-        row.allocated,
-        SegmentArm(row.target_requests, row.target_unanswered, row.target_answered, row.target_contract),
-        SegmentArm(row.baseline_requests, row.baseline_unanswered, row.baseline_answered, row.baseline_contract),
+    arms = (
+        SegmentArm(**{one.name: getattr(row, f"{arm}_{one.name}") for one in fields(SegmentArm)})
+        for arm in (TARGET, BASELINE)
     )
+    return SegmentCounts(row.dimension, row.value, row.allocated, *arms)

@@ -36,14 +36,14 @@ def a_rollout(allocation: AllocationType = AllocationType.RANDOM) -> Rollout:
 
 
 def found(rollout: Rollout, *, weights_before: list[int] | None = None) -> dict[tuple[str, str], list[int]]:
-    """Returns by dimension and value the requests, the unanswered, answered and broken ones of target and baseline."""
+    """Returns by dimension and value the requests, the unanswered, answered, broken and empty ones of both arms."""
     start, end = rollout.started_at, this_minute()
     assert start is not None
     rows = Recorded(rollout.project_id, rollout.pk, start, start, end)
     sums: dict[tuple[str, str], list[int]] = {}
     for row in query.segment_minutes(rows, weights_before=weights_before):
         numbers = [value for name, value in asdict(row).items() if name.startswith(("target_", "baseline_"))]
-        known = sums.setdefault((row.dimension, row.value), [0] * 8)
+        known = sums.setdefault((row.dimension, row.value), [0] * 10)
         sums[row.dimension, row.value] = [one + other for one, other in zip(known, numbers, strict=True)]
     return sums
 
@@ -62,7 +62,7 @@ def test_query__random__counts_every_dimension_by_hand(spool: Path) -> None:
         came(rollout, 5, **german, **FAILED),
         came(rollout, 4, variant="baseline", **german),
         came(rollout, 4, **french, contract_violation=True),
-        came(rollout, 4, variant="baseline", **french),
+        came(rollout, 4, variant="baseline", empty_answer=True, **french),
         # None of these counts: a hit, a question that a cache knew, a limit, a forced arm.
         came(rollout, 4, **french, cache_status="hit"),
         came(rollout, 4, **french, question_cached=True),
@@ -74,20 +74,20 @@ def test_query__random__counts_every_dimension_by_hand(spool: Path) -> None:
     store_as_of_then(spool, *entries)
 
     assert found(rollout) == {
-        ("all", "all"): [4, 1, 3, 1, 2, 0, 2, 0],
-        ("language", "de"): [2, 1, 1, 0, 1, 0, 1, 0],
-        ("length", "1-256"): [2, 1, 1, 0, 1, 0, 1, 0],
-        ("model", "gpt-4o"): [2, 1, 1, 0, 1, 0, 1, 0],
-        ("key", "7"): [2, 1, 1, 0, 1, 0, 1, 0],
-        ("language", "fr"): [1, 0, 1, 1, 1, 0, 1, 0],
-        ("length", "257-1024"): [1, 0, 1, 1, 1, 0, 1, 0],
-        ("model", "auto"): [1, 0, 1, 1, 1, 0, 1, 0],
-        ("metadata.team", "a"): [1, 0, 1, 1, 1, 0, 1, 0],
-        ("length", "65537-"): [1, 0, 1, 0, 0, 0, 0, 0],
+        ("all", "all"): [4, 1, 3, 1, 0, 2, 0, 2, 0, 1],
+        ("language", "de"): [2, 1, 1, 0, 0, 1, 0, 1, 0, 0],
+        ("length", "1-256"): [2, 1, 1, 0, 0, 1, 0, 1, 0, 0],
+        ("model", "gpt-4o"): [2, 1, 1, 0, 0, 1, 0, 1, 0, 0],
+        ("key", "7"): [2, 1, 1, 0, 0, 1, 0, 1, 0, 0],
+        ("language", "fr"): [1, 0, 1, 1, 0, 1, 0, 1, 0, 1],
+        ("length", "257-1024"): [1, 0, 1, 1, 0, 1, 0, 1, 0, 1],
+        ("model", "auto"): [1, 0, 1, 1, 0, 1, 0, 1, 0, 1],
+        ("metadata.team", "a"): [1, 0, 1, 1, 0, 1, 0, 1, 0, 1],
+        ("length", "65537-"): [1, 0, 1, 0, 0, 0, 0, 0, 0, 0],
     }
 
 
-def test_query__sticky__counts_each_user_once_a_stage_and_only_those_new_to_the_target(spool: Path) -> None:
+def test_query__sticky__counts_each_user_once_a_stage_unless_in_the_target_before(spool: Path) -> None:
     rollout = a_rollout(AllocationType.USER_STICKY)
     german: dict[str, Any] = {"language": "de", "client_tokens": 0, "requested_model": "", "api_key_id": 0}
     entries = [
@@ -103,7 +103,7 @@ def test_query__sticky__counts_each_user_once_a_stage_and_only_those_new_to_the_
     ]
     store_as_of_then(spool, *entries)
 
-    expected = [3, 1, 2, 0, 2, 1, 1, 0]
+    expected = [3, 1, 2, 0, 0, 2, 1, 1, 0, 0]
     assert found(rollout, weights_before=[0, 50, 60]) == {("all", "all"): expected, ("language", "de"): expected}
 
 
@@ -154,6 +154,7 @@ def test_evaluation__one_language_fails__is_named_once_and_decides_nothing(
         "unanswered_count": 32,
         "unanswered_rate": 1.0,
         "contract_violation_count": 0,
+        "empty_count": 0,
     }
     assert shown[1]["baseline"]["unanswered_count"] == 0
     assert shown[0]["evidence"] == shown[1]["evidence"] > shown[1]["evidence_threshold"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from analytics.clickhouse import client
 from analytics.queries.variants.by_record import UP_TO, WITHIN, Recorded
-from analytics.queries.variants.outcomes import ANSWERED, BASELINE, CONTRACT, REQUEST, TARGET, UNANSWERED
+from analytics.queries.variants.outcomes import ANSWERED, BASELINE, CONTRACT, EMPTY, REQUEST, TARGET, UNANSWERED
 
 LENGTHS = (256, 1024, 4096, 16384, 65536)
 """The upper limits of the lengths in tokens; what is longer than all is a length of its own."""
@@ -38,10 +38,12 @@ class SegmentMinute:
     target_unanswered: int
     target_answered: int
     target_contract: int
+    target_empty: int
     baseline_requests: int
     baseline_unanswered: int
     baseline_answered: int
     baseline_contract: int
+    baseline_empty: int
 
 
 def _length() -> str:
@@ -62,24 +64,24 @@ _SEGMENTS = f"""arrayFilter(one -> one.2 != '', arrayConcat(
         arrayMap((name, value) -> (toString(name), value), mapKeys(r.attributes), mapValues(r.attributes))
     )
 ))"""
-# Where the question was in the cache of either arm, the arms do not see the same requests.
-_COMPARED = f"({REQUEST} AND NOT r.question_cached)"
-_FLAGS = {
-    "requests": _COMPARED,
-    "unanswered": f"({UNANSWERED} AND NOT r.question_cached)",
-    "answered": f"({ANSWERED} AND NOT r.question_cached)",
-    "contract": f"({CONTRACT} AND NOT r.question_cached)",
-}
+_FLAGS = {"requests": REQUEST, "unanswered": UNANSWERED, "answered": ANSWERED, "contract": CONTRACT, "empty": EMPTY}
 _SUMS = ", ".join(
     f"countIf(variant = '{arm}' AND is_{name}) AS {arm}_{name}" for arm in (TARGET, BASELINE) for name in _FLAGS
 )
-_GROUPS = f"""
-GROUP BY minute, stage, dimension, value
-ORDER BY minute, stage, dimension, allocated DESC, value
-LIMIT {MAX_VALUES} BY minute, stage, dimension
-"""
+# The user's first request of the stage that counts, if it was recorded in this window.
+_FIRST_OF_USER = f"""{REQUEST} AND r.request_id IN (
+    SELECT argMin(r.request_id, (r.recorded_at, r.ts, r.request_id))
+    FROM requests AS r
+    WHERE {UP_TO} AND {REQUEST}
+        AND r.alloc_unit % 10000 >= 100 * arrayElement({{weights_before:Array(UInt16)}}, r.rollout_stage)
+        AND r.alloc_unit IN (SELECT r.alloc_unit FROM requests AS r WHERE {WITHIN})
+    GROUP BY r.alloc_unit, r.rollout_stage
+    HAVING min(r.recorded_at) >= {{start:DateTime64(3, 'UTC')}}
+)"""
 
-_BY_REQUEST = f"""
+
+def _sql(condition: str) -> str:
+    return f"""
 SELECT
     intDiv(toUnixTimestamp(recorded_at), 60) AS minute, stage, segment.1 AS dimension, segment.2 AS value,
     count() AS allocated, {_SUMS}
@@ -89,44 +91,23 @@ FROM (
         {", ".join(f"{flag} AS is_{name}" for name, flag in _FLAGS.items())},
         arrayJoin({_SEGMENTS}) AS segment
     FROM requests AS r
-    WHERE {WITHIN}
+    WHERE {WITHIN} AND {condition}
 )
-{_GROUPS}
+GROUP BY minute, stage, dimension, value
+ORDER BY minute, stage, dimension, allocated DESC, value
+LIMIT {MAX_VALUES} BY minute, stage, dimension
 """
 
-_BY_USER = f"""
-SELECT
-    intDiv(toUnixTimestamp(first_at), 60) AS minute, stage, dimension, value, count() AS allocated, {_SUMS}
-FROM (
-    SELECT
-        stage, variant, segment.1 AS dimension, segment.2 AS value, min(recorded_at) AS first_at,
-        {", ".join(f"argMin(is_{name}, (recorded_at, ts, request_id)) AS is_{name}" for name in _FLAGS)}
-    FROM (
-        SELECT
-            r.alloc_unit AS unit, r.recorded_at AS recorded_at, r.ts AS ts, r.request_id AS request_id,
-            r.rollout_stage AS stage, toString(r.variant) AS variant,
-            {", ".join(f"{flag} AS is_{name}" for name, flag in _FLAGS.items())},
-            arrayJoin({_SEGMENTS}) AS segment
-        FROM requests AS r
-        WHERE {UP_TO} AND {_COMPARED}
-            AND r.alloc_unit % 10000 >= 100 * arrayElement({{weights_before:Array(UInt16)}}, r.rollout_stage)
-            AND (r.alloc_unit, r.rollout_stage) IN (
-                SELECT r.alloc_unit, r.rollout_stage FROM requests AS r WHERE {WITHIN}
-            )
-    )
-    GROUP BY unit, stage, variant, dimension, value
-    HAVING first_at >= {{start:DateTime64(3, 'UTC')}}
-)
-{_GROUPS}
-"""
+
+_BY_REQUEST, _BY_USER = _sql("true"), _sql(_FIRST_OF_USER)
 
 
 def segment_minutes(rows: Recorded, *, weights_before: Sequence[int] | None) -> list[SegmentMinute]:
     """Returns the segments by minute, stage and dimension, the most frequent values first.
 
     `weights_before` are the weights before each stage, the first of which is 0, of sticky allocation; None for random
-    allocation. With sticky allocation a user counts once a stage and segment, by the first request, and one who was in
-    the target before the stage does not.
+    allocation. With sticky allocation a user counts once a stage, by the first request, and one who was in the target
+    before the stage does not.
     """
     params = rows.parameters()
     if weights_before is None:
