@@ -69,6 +69,7 @@ class RequestParameters(RangeParameters):
     min_ttft_ms = _Number()
     max_ttft_ms = _Number()
     deployment = _Text()
+    language = _Text()
 
     def to_filter(self) -> RequestFilter:
         self.is_valid(raise_exception=True)

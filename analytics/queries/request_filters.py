@@ -43,6 +43,7 @@ class RequestFilter:
     min_ttft_ms: int | None = None
     max_ttft_ms: int | None = None
     deployment: str = ""
+    language: str = ""
 
 
 # Conditions by field of RequestFilter. `cost_usd` of a request whose price is unknown is 0, and so is `ttft_ms` of one
@@ -73,6 +74,7 @@ _CONDITIONS = {
     "api_key_id": "api_key_id = {api_key_id:UInt64}",
     "min_ttft_ms": "ttft_ms > 0 AND ttft_ms >= {min_ttft_ms:UInt32}",
     "max_ttft_ms": "ttft_ms > 0 AND ttft_ms <= {max_ttft_ms:UInt32}",
+    "language": "language = {language:String}",
     # A deployment without a name of its own is called like its provider.
     "deployment": "if(deployment = '', provider, deployment) = {deployment:String}",
 }

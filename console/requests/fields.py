@@ -46,6 +46,7 @@ FIELDS = (
     FilterField("prompt_version", "Version of the prompt", "number"),
     FilterField("rollout_id", "Id of the rollout"),
     FilterField("variant", "Arm of the rollout", "choice", _choices(["target", "baseline"])),
+    FilterField("language", "Language", help="ISO 639 code, of requests of rollouts"),
     FilterField("client_request_id", "The client's own request id"),
 )
 

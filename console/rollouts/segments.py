@@ -6,25 +6,37 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from analytics.queries.variants import TARGET
+from console.rollouts.links import requests_link
 from core.ui.pages import Visit
 from rollouts.comparison.segments import segments_of
 from rollouts.evaluation.words import odds
+from rollouts.models import Rollout
 from rollouts.selectors import get_rollout
 
 _MAX_SHOWN = 20
+_FILTERS = {"language": "language", "model": "requested_model", "key": "api_key_id"}
+"""The filter of the request log for a dimension; the others have none."""
 
 
 def segments(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
-    found = segments_of(get_rollout(visit.project.pk, rollout_id))
+    row = get_rollout(visit.project.pk, rollout_id)
+    found = segments_of(row)
     return {
-        "rows": [_row(one) for one in found[:_MAX_SHOWN]],
+        "rows": [{**_cells(one), "href": _requests(visit, row, one)} for one in found[:_MAX_SHOWN]],
         "count": len(found),
         "more": len(found) - _MAX_SHOWN,
         "named": [f"{_dimension(one)} {one['label']}" for one in found if one["named"]],
     }
 
 
-def _row(one: Mapping[str, Any]) -> Mapping[str, Any]:
+def _requests(visit: Visit, row: Rollout, one: Mapping[str, Any]) -> str:
+    """Returns the address of the target's requests in the segment; empty where the request log has no filter for it."""
+    name = _FILTERS.get(one["dimension"])
+    return requests_link(visit, row, TARGET, **{name: one["value"]}) if name else ""
+
+
+def _cells(one: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "dimension": _dimension(one).capitalize(),
         "label": one["label"],
@@ -37,9 +49,10 @@ def _row(one: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _arm(arm: Mapping[str, Any]) -> str:
-    broken = arm["contract_violation_count"]
     text = f"{arm['unanswered_count']:,} of {arm['request_count']:,}"
-    return f"{text}, {broken:,} broke the schema" if broken else text
+    if broken := arm["contract_violation_count"]:
+        text += f", {broken:,} broke the schema"
+    return text + (f", {arm['empty_count']:,} empty" if arm["empty_count"] else "")
 
 
 def _dimension(one: Mapping[str, Any]) -> str:

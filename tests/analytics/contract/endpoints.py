@@ -45,7 +45,7 @@ _REQUESTS = (
     *_RANGE, "session_id", "user_id", "outcome", "status_code", "source", "operation", "provider", "model",
     "requested_model", "error_type", "error_code", "prompt_config_id", "prompt_version", "rollout_id", "variant",
     "client_request_id", "min_latency_ms", "max_latency_ms", "min_cost_usd", "max_cost_usd", "api_key_id",
-    "min_ttft_ms", "max_ttft_ms", "deployment",
+    "min_ttft_ms", "max_ttft_ms", "deployment", "language",
 )  # fmt: skip
 _OF_SCORES = ("score_name", "score_type", "evaluator_type")
 _VIEW = {"page": "requests", "name": "of one session", "query": f"session_id={SESSION}"}

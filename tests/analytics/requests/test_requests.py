@@ -53,6 +53,7 @@ def at(minutes: float) -> str:
         ({"deployment": "openai"}, ["a", "d"]),
         ({"deployment": "anthropic"}, ["c"]),
         ({"deployment": "openai-eu", "provider": "anthropic"}, []),
+        ({"language": "ja"}, ["b"]),
         ({"model": "claude"}, ["c"]),
         ({"requested_model": "auto"}, ["d"]),
         ({"error_type": "rate_limit_error"}, ["b"]),
@@ -88,6 +89,7 @@ def test_requests__filters__keep_what_matches(
         entry(
             project, minutes_ago=20, session_id="b", outcome=Outcome.ERROR, status_code=429, **unpriced,
             attempts=(AttemptRecord("openai", "m"), AttemptRecord("openai", "m", deployment="openai-eu")),
+            language="ja",
         ),
         entry(
             project, minutes_ago=30, session_id="c", user_id="ann", source="playground", provider="anthropic",

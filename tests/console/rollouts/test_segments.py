@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -37,6 +39,7 @@ def test_panel__one_key_fails__is_named_first(client: Client) -> None:
     assert "The target is worse for key &lt;Tokyo&gt;. This is a warning" in text
     assert text.index("<strong>&lt;Tokyo&gt;</strong>") < text.index("search")
     assert "20 of 20" in text
+    assert re.search(rf'<a href="[^"]*api_key_id={key_id}[^"]*">20 of 20</a>', text)
     assert "4 of 140, 8 broke the schema" in text
     assert "12 of 4,140" in text
 
