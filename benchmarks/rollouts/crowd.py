@@ -90,7 +90,7 @@ def by_minute(valued: Valued, minutes: int, *, is_mean: bool) -> list[MinuteUser
     by_user = (number, number**2, total, total**2, total * number, squares)
     sums = np.array([np.bincount(cell, weights=one, minlength=2 * minutes) for one in by_user])
     events: list[dict[int, int]] = [{} for _ in range(2 * minutes)]
-    bad = np.flatnonzero(total) if not is_mean else []
+    bad: Flags = np.zeros(len(total), dtype=bool) if is_mean else total > 0
     for where, who, count in zip(cell[bad].tolist(), user[bad].tolist(), total[bad].tolist(), strict=True):
         events[where][who] = int(count)
     return [MinuteUsers(ClusterSums(*column), one) for column, one in zip(sums.T.tolist(), events, strict=True)]

@@ -73,7 +73,7 @@ def _rates_only(counts: MinuteCounts) -> MinuteCounts:
 
     def of(arm: ArmCounts) -> ArmCounts:
         users = replace(arm.users, slow={}, latency={}, cost={})
-        by_user = {metric: users for metric, users in arm.by_user.items() if metric in RATES}
+        by_user = {metric: of_minute for metric, of_minute in arm.by_user.items() if metric in RATES}
         return replace(arm, latency={}, cost={}, users=users, by_user=by_user)
 
     return replace(counts, target=of(counts.target), baseline=of(counts.baseline))
@@ -161,6 +161,7 @@ def _judged(state: State, block: Block, before: ArmTotals) -> dict[str, Any]:
 
 
 def _with_block_designs(metrics: Mapping[Metric, MetricState], block: Block) -> Mapping[Metric, MetricState]:
+    """Returns the metrics with the design effects of a block by itself, which weigh it."""
     designs = {metric: block_design(block.target, block.baseline, metric) for metric in metrics}
     return {
         metric: one if one.block_design == designs[metric] else replace(one, block_design=designs[metric])

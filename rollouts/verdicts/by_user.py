@@ -9,6 +9,7 @@ from analytics.queries.variants import BASELINE, TARGET
 from analytics.queries.variants.by_record import Recorded
 from analytics.queries.variants.by_user import MinuteSums, UnitLimits, UnitSums, minute_sums, recorded_sums
 from rollouts.evaluation import Metric, MinuteUsers
+from rollouts.evaluation.counts import ByUser
 from rollouts.evaluation.one_user import joined
 from rollouts.evaluation.statistics.clusters import ClusterSums
 from rollouts.evaluation.statistics.grid import LOG_RATIO
@@ -34,18 +35,17 @@ METRICS: Mapping[str, Metric] = {
 
 # These bounds exceed every latency and cost, so that without a reference no value is cut or counts as slow.
 _NO_CAP = 1e18
-NO_BIN = 2**31
+_NO_BIN = 2**31
 
 Cell = tuple[int, int, str]
 """A minute, a stage and an arm: one cell of counts."""
 Clusters = Mapping[str, Mapping[Metric, ClusterSums]]
-ByUser = Mapping[Metric, MinuteUsers]
 
 
 def limits_of(latency: Reference | None, cost: Reference | None) -> UnitLimits:
     return UnitLimits(
         latency_cap_ms=latency.cap if latency else _NO_CAP,
-        slow_bin=latency.slow_bin if latency else NO_BIN,
+        slow_bin=latency.slow_bin if latency else _NO_BIN,
         cost_cap=cost.cap if cost else _NO_CAP,
     )
 
