@@ -270,12 +270,21 @@ def test_metrics__running__forecast_and_what_is_open(api: Api, spool: Path) -> N
 def test_usual_values__day_before__known_from_the_first_minute(api: Api, spool: Path) -> None:
     rollout = running(api)
     before = int((this_minute() - timedelta(hours=2)).timestamp() * 1_000_000)
-    old = entries(rollout, 200, rollout_id="", variant="", alloc_unit=0, prompt_version=1, ts=before)
-    store_as_of_then(spool, *old)
+    of_before: dict[str, Any] = {"rollout_id": "", "variant": "", "alloc_unit": 0, "ts": before}
+    failed = {"outcome": Outcome.ERROR, "status_code": 503, "error_code": "provider_unavailable"}
+    store_as_of_then(
+        spool,
+        *entries(rollout, 200, prompt_version=1, **of_before),
+        *entries(rollout, 20, prompt_version=7, **failed, **of_before),
+        *entries(rollout, 5, prompt_version=1, cache_status="hit", **of_before),
+        *entries(rollout, 5, prompt_version=1, source="playground", **failed, **of_before),
+    )
     evaluate_rollout(rollout.pk)
     state: Any = RolloutEvaluation.objects.get(rollout=rollout).state
     assert state["latency"]["reference"] is not None
     assert sum(state["cost"]["values"].values()) == 200
+    # The share of unanswered requests is the config's, whatever version was active.
+    assert (state["usual"]["requests"], state["usual"]["unanswered"]) == (220, 20)
 
 
 def test_metrics__another_projects__404(api: Api) -> None:

@@ -131,4 +131,5 @@ def _rest(found: RequestDetail) -> Iterator[Fact]:
     yield Fact("Reasoning tokens", number(found["reasoning_tokens"]) if found["reasoning_tokens"] else "")
     yield Fact("Retries", found["retry_count"])
     yield Fact("Schema", "the answer broke it" if found["contract_violation"] else "")
+    yield Fact("Content", "neither text nor call" if found["empty_answer"] else "")
     yield Fact("Source", "" if found["source"] == "gateway" else found["source"])
