@@ -31,8 +31,10 @@ _OPERATIONS = tuple(str(operation) for operation in Operation)
 _NUMBERS = {operation: number for number, operation in enumerate(_OPERATIONS)}
 # The allocation of a rollout for a request lies in a slot of its own: state, whether the unit was a substitute, stage,
 # the slot of the request, allocation unit, version, request id, prompt config id, rollout id, variant, the prompt's
-# name. A shipper of an earlier version takes such a slot for a free one, and records the request without it.
-_ALLOCATION = struct.Struct("<B?HIQI36s36s36s16s400s")
+# name, whether the response cache knew the question. A shipper of an earlier version takes such a slot for a free one,
+# and records the request without it.
+_ALLOCATION = struct.Struct("<B?HIQI36s36s36s16s400s?")
+_QUESTION_CACHED = _ALLOCATION.size - 1
 _MAX_DAYS = 2**16 - 1
 _SLOTS_AT_FIRST = 256
 _FREE = 0
@@ -53,6 +55,7 @@ class InflightAllocation(NamedTuple):
     variant: str
     alloc_unit: int
     alloc_fallback: bool
+    question_cached: bool = False
 
 
 # A struct takes a fifth of the time that a named tuple takes to be made with keywords, and each request makes one.
@@ -143,9 +146,14 @@ class InflightTable:
             allocation.rollout_id.encode(),
             allocation.variant.encode(),
             allocation.prompt_name.encode("utf-8", "replace"),
+            allocation.question_cached,
         )
         self._map[start] = _ALLOCATED
         self._allocations[slot] = own
+
+    def note_question_cached(self, slot: int) -> None:
+        """Notes that the response cache knew the question of an allocated request in `slot`."""
+        self._map[self._allocations[slot] * _SLOT.size + _QUESTION_CACHED] = True
 
     def end(self, slot: int) -> None:
         """Frees the slot of a request whose record is in the spool."""
@@ -237,11 +245,11 @@ def _allocations(slots: memoryview) -> Iterator[tuple[tuple[int, str], InflightA
     """Returns allocations by slot and request id; a request that ended right before may have left one."""
     for start in range(0, len(slots), _SLOT.size):
         if slots[start] == _ALLOCATED:
-            _, fallback, stage, slot, unit, version, *texts = _ALLOCATION.unpack_from(slots, start)
+            _, fallback, stage, slot, unit, version, *texts, cached = _ALLOCATION.unpack_from(slots, start)
             request_id, config_id, rollout_id, variant, name = map(_text, texts)
             yield (
                 (slot, request_id),
-                InflightAllocation(config_id, name, version, rollout_id, stage, variant, unit, fallback),
+                InflightAllocation(config_id, name, version, rollout_id, stage, variant, unit, fallback, cached),
             )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import redis
@@ -66,23 +68,32 @@ class ResponseCache:
 
     async def get(self, key: str, *, max_age: float) -> CachedAnswer | None:
         """Returns the stored answer if it is at most `max_age` seconds old, else None."""
+        kept = await self._read(self._redis.get, key)
+        return None if kept is None else _answer(kept, max_age)
+
+    async def get_both(
+        self, key: str, other: str, *, max_age: float
+    ) -> tuple[CachedAnswer | None, CachedAnswer | None]:
+        """Returns what `get` does for two keys of one project, which share a slot of a cluster, in one round trip."""
+        kept = await self._read(self._redis.mget, key, other)
+        if kept is None:
+            return None, None
+        own, others = (None if one is None else _answer(one, max_age) for one in kept)
+        return own, others
+
+    async def _read(self, command: Callable[..., Any], *keys: str) -> Any:
+        """Returns what the command answers; None while Redis is away."""
         async with self._slots:
             if self.is_away:
                 return None
             try:
                 async with asyncio.timeout(self._timeout):
-                    kept = await self._redis.get(key)
+                    found = await command(*keys)
             except _AWAY as error:
                 self._note_away(error)
                 return None
             self._note_back()
-        if kept is None:
-            return None
-        try:
-            answer = _decode(kept)  # type: ignore[arg-type]
-        except msgspec.DecodeError:
-            return None  # Another version of this code has written the answer.
-        return answer if time.time() - answer.kept_at <= max_age else None
+            return found
 
     def put(self, key: str, answer: CachedAnswer, ttl: int) -> None:
         """Stores an answer for `ttl` seconds, without waiting."""
@@ -127,6 +138,14 @@ class ResponseCache:
         if self._away:
             self._away = False
             logger.warning("redis.back")
+
+
+def _answer(kept: bytes, max_age: float) -> CachedAnswer | None:
+    try:
+        answer = _decode(kept)
+    except msgspec.DecodeError:
+        return None  # Another version of this code has written the answer.
+    return answer if time.time() - answer.kept_at <= max_age else None
 
 
 def empty(client: redis.Redis, project: str) -> int:

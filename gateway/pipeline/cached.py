@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from analytics.request_log.record import Outcome
 from gateway.cache.key import cache_key
@@ -13,6 +14,7 @@ from gateway.cache.store import CachedAnswer
 from gateway.guardrails.verdicts import GuardrailAction
 from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.context import Attempt, CacheUse, RequestContext, RequestState
+from gateway.pipeline.inflight import note_question_cached
 from gateway.pipeline.native import FORM
 from gateway.protocol.reply import HeaderList, Reply
 from gateway.runtime.runtime import Runtime
@@ -21,7 +23,6 @@ from integrations.providers.additions import answers_apart
 from integrations.providers.usage import Usage
 
 HIT, MISS = b"hit", b"miss"
-_HIT = CacheUse(HIT)
 
 # An answer with one of these finish reasons is not stored: the next try may end better.
 _NOT_WORTH_STORING = frozenset({"", "content_filter", "error"})
@@ -29,12 +30,19 @@ _NOT_WORTH_STORING = frozenset({"", "content_filter", "error"})
 _EVENTS_AT_ONCE = 64
 
 
-def answer_key(context: RequestContext, state: RequestState, first: Attempt) -> str:
-    """Returns the cache's key for the answer to a request whose first choice is `first`."""
-    prompt = state.prompt
+class AnswerKeys(NamedTuple):
+    """The cache's keys for the answer of a request, and for that of the other arm of its rollout, empty without one."""
+
+    own: str
+    counterpart: str
+
+
+def answer_key(context: RequestContext, state: RequestState, first: Attempt, version: int) -> str:
+    """Returns the cache's key for the answer to a request with this version of its prompt, 0 for none, whose first
+    choice is `first`."""
     return cache_key(
         state.snapshot.id_text,
-        (prompt.config_id, prompt.version),
+        (state.prompt.config_id, version),
         (
             state.surface.name,
             *first.target,
@@ -47,21 +55,29 @@ def answer_key(context: RequestContext, state: RequestState, first: Attempt) -> 
     )
 
 
-async def look_up(runtime: Runtime, state: RequestState, policy: CachePolicy, key: str) -> CachedAnswer | None:
-    """Returns the answer stored under `key`. Without one, `state.cache` says how to store the answer to come."""
+async def look_up(runtime: Runtime, state: RequestState, policy: CachePolicy, keys: AnswerKeys) -> CachedAnswer | None:
+    """Returns the stored answer. Without one, `state.cache` says how to store the answer to come, and whether the other
+    arm has one."""
+    found: CachedAnswer | None = None
+    other: CachedAnswer | None = None
     if policy.max_age:
-        found = await runtime.cache.get(key, max_age=policy.max_age)
+        if keys.counterpart:
+            found, other = await runtime.cache.get_both(keys.own, keys.counterpart, max_age=policy.max_age)
+        else:
+            found = await runtime.cache.get(keys.own, max_age=policy.max_age)
         if found is not None:
             return found
     if not runtime.cache.is_away:
-        state.cache = CacheUse(MISS, key, policy.ttl)
+        state.cache = CacheUse(MISS, keys.own, policy.ttl, question_cached=other is not None)
+    if other is not None:
+        note_question_cached(runtime, state)
     return None
 
 
 async def replay(state: RequestState, reply: Reply, cached: CachedAnswer) -> None:
     """Sends a stored answer. It costs nothing and counts no tokens, whatever its own `usage` says."""
     routing, answer = state.routing, state.answer
-    state.cache = _HIT
+    state.cache = CacheUse(HIT, question_cached=bool(state.prompt.rollout_id))
     routing.provider, routing.model, answer.finish_reason = cached.provider, cached.model, cached.finish_reason
     routing.price, answer.usage = FREE, Usage()
     answer.first_output = time.perf_counter()

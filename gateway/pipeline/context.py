@@ -122,11 +122,13 @@ class LimitUse(msgspec.Struct, frozen=True):
 
 class CacheUse(msgspec.Struct, frozen=True):
     """The cache's part in an answer: `status` is skip, hit or miss; a complete answer is stored under `key` for `ttl`
-    seconds unless `ttl` is 0."""
+    seconds unless `ttl` is 0. `question_cached` says that one of the arms of the request's rollout had an answer stored
+    that the client would have taken."""
 
     status: bytes = b"skip"
     key: str = ""
     ttl: int = 0
+    question_cached: bool = False
 
 
 class FailedCall(msgspec.Struct, frozen=True):

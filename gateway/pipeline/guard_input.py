@@ -23,7 +23,7 @@ from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.native import FORM, without_native
 from gateway.pipeline.prompt import variables_of
 from gateway.pipeline.reservation import prompt_tokens
-from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
+from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol.wire import LazyFields, Message
 from integrations.providers.usage import estimated_tokens
 
@@ -56,7 +56,30 @@ async def guard_input(context: RequestContext, state: RequestState) -> RequestCo
             threads = _threads if size < _LARGE_BYTES else _threads_of_large
             findings = await loop.run_in_executor(threads, _findings, checks, request, enforced)
         note_findings(findings, state, enforced=enforced)
-    return _spotlit(context, state, guardrails) if enforced and guardrails.spotlighting_enabled else context
+    changed, marked = spotlit(context)
+    if marked:
+        state.injected_bytes += len(changed.body) - len(context.body)
+        detail = f"{marked} texts"
+        state.verdicts += (
+            GuardrailVerdict(Guardrail.SPOTLIGHTING, GuardrailStage.INPUT, GuardrailAction.CHANGED, detail),
+        )
+    return changed
+
+
+def spotlit(context: RequestContext) -> tuple[RequestContext, int]:
+    """Returns the request with its untrusted texts in marks where the project wants them, and the number of these
+    texts."""
+    guardrails = context.snapshot.settings.guardrails
+    if guardrails.trust_mode is not TrustMode.ENFORCE or not guardrails.spotlighting_enabled:
+        return context, 0
+    key = f"{settings.SECRET_KEY}:spotlight:{context.snapshot.id_text}".encode()
+    spotlight = Spotlight(key, guardrails.delimiters)
+    body = spotlight.apply(context.body)
+    if not spotlight.marked:
+        return context, 0
+    request = msgspec.structs.replace(context.request, messages=_messages(body))
+    changed = msgspec.structs.replace(without_native(context), body=body, request=request, fields=LazyFields(body))
+    return changed, spotlight.marked
 
 
 def findings_of(context: RequestContext, state: RequestState) -> list[Finding]:
@@ -113,20 +136,6 @@ def note_findings(findings: list[Finding], state: RequestState, *, enforced: boo
 
 def _code(guardrail: Guardrail) -> str:
     return "pii_detected" if guardrail is Guardrail.PII else guardrail.value
-
-
-def _spotlit(context: RequestContext, state: RequestState, guardrails: GuardrailSettings) -> RequestContext:
-    key = f"{settings.SECRET_KEY}:spotlight:{context.snapshot.id_text}".encode()
-    spotlight = Spotlight(key, guardrails.delimiters)
-    body = spotlight.apply(context.body)
-    if not spotlight.marked:
-        return context
-    state.injected_bytes += len(body) - len(context.body)
-    detail = f"{spotlight.marked} texts"
-    state.verdicts += (GuardrailVerdict(Guardrail.SPOTLIGHTING, GuardrailStage.INPUT, GuardrailAction.CHANGED, detail),)
-    request = msgspec.structs.replace(context.request, messages=_messages(body))
-    fields = LazyFields(body)
-    return msgspec.structs.replace(without_native(context), body=body, request=request, fields=fields)
 
 
 class _Messages(msgspec.Struct):

@@ -48,3 +48,11 @@ def note_allocation(runtime: Runtime, state: RequestState, slot: int) -> None:
         ),
     )
     runtime.open_requests.begin(state)
+
+
+def note_question_cached(runtime: Runtime, state: RequestState) -> None:
+    """Notes that the request is in no comparison, since the response cache has an answer of the other arm. It counts
+    when it ends, and if the worker dies."""
+    if state.slot is not None:
+        runtime.inflight.note_question_cached(state.slot)
+    runtime.open_requests.end(state)

@@ -64,7 +64,7 @@ def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
         return _skipped(context, state, prompt, "it has no version yet")
     else:
         version = version_for(prompt, prompt.active, context, state)
-    changed = rebuilt(context, version, _messages(prompt, version, variables_of(context)))
+    changed = rebuilt(context, version, messages_of(prompt, version, variables_of(context)))
     state.injected_bytes = len(changed.body) - len(context.body)
     _note_included(state, version)
     return changed
@@ -94,7 +94,9 @@ def _has_system_message(request: ChatCompletionRequest) -> bool:
     return False
 
 
-def _messages(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]) -> PromptMessages | None:
+def messages_of(
+    prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]
+) -> PromptMessages | None:
     """Returns the prompt with its variables filled in; None when all its texts are empty. Raises VariableError.
 
     Short texts are cached: many prompts have no variables, or the same ones in request after request.

@@ -146,6 +146,7 @@ def _rare_fields(state: RequestState) -> dict[str, Any]:
             "variant": prompt.variant,
             "alloc_unit": prompt.unit,
             "alloc_fallback": prompt.fallback,
+            "question_cached": state.cache.question_cached,
         }
         if state.outcome is Outcome.SUCCESS:
             fields["empty_answer"] = is_empty(state)

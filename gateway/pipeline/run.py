@@ -17,10 +17,11 @@ from gateway.errors import InternalError
 from gateway.pipeline.admit import admit
 from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.authenticate import authenticate
-from gateway.pipeline.cached import answer_key, look_up, replay, store
+from gateway.pipeline.cached import AnswerKeys, answer_key, look_up, replay, store
 from gateway.pipeline.callers import has_limits
 from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.count_tokens import answer_count
+from gateway.pipeline.counterpart import counterpart_key
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.inflight import note_allocation, note_in_flight
 from gateway.pipeline.marked_documents import without_document_marks
@@ -113,8 +114,8 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
     fields = None if native is None else native.fields
     state.request = request = parse(state.body, state.headers, fields)
     state.slot = note_in_flight(runtime, state, request)
-    context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body, fields), native)
-    context = await prompted(runtime.snapshots, context, state)
+    asked = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body, fields), native)
+    context = await prompted(runtime.snapshots, asked, state)
     if state.prompt.rollout_id:
         note_allocation(runtime, state, state.slot)
     if context.snapshot.settings.guardrails.is_on:
@@ -130,7 +131,9 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
     ttl = context.snapshot.settings.cache_ttl_seconds
     policy = cache_policy(context.headers.cache_control, ttl) if ttl or context.headers.cache_control else NO_CACHE
     if policy is not NO_CACHE:
-        cached = await look_up(runtime, state, policy, answer_key(context, state, attempts[0]))
+        key = answer_key(context, state, attempts[0], state.prompt.version)
+        counterpart = counterpart_key(runtime.health, state, asked, attempts[0]) if state.prompt.unit else ""
+        cached = await look_up(runtime, state, policy, AnswerKeys(key, counterpart))
         if cached is not None:
             await replay(state, reply, cached)
             return

@@ -63,6 +63,20 @@ def test_inflight__of_a_rollout__keeps_what_it_was_given_with_its_own_request(sp
     table.close()
 
 
+def test_inflight__question_that_the_cache_knew__is_noted_for_its_request_alone(spool: Path) -> None:
+    table = InflightTable(spool)
+    slots = [begin_of_rollout(table, make_record()) for _ in range(3)]
+
+    table.note_question_cached(slots[1])
+
+    found = [request.allocation for request in read_table(table.path.read_bytes())]
+    assert found == [ALLOCATION, ALLOCATION._replace(question_cached=True), ALLOCATION]
+    table.end(slots[1])
+    begin_of_rollout(table, make_record())
+    assert [request.allocation for request in read_table(table.path.read_bytes())] == [ALLOCATION] * 3
+    table.close()
+
+
 def test_inflight__ended_requests_of_rollouts__their_slots_are_used_again_and_say_nothing(spool: Path) -> None:
     table = InflightTable(spool)
     size = table.path.stat().st_size

@@ -127,6 +127,39 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
     assert service.until(open_now, lambda found: not found) == []
 
 
+def test_open_request__of_a_question_that_the_other_arm_has_cached__is_noted_and_not_listed(
+    scripted: Scripted, released: threading.Event
+) -> None:
+    # The baseline has an answer to the question when the rollout begins, and the provider is silent afterwards.
+    gateway, script = scripted(play.answer(), answer_by_user(released))
+    service, reader = gateway.service, OpenRequestReader(gateway.service.environment["REDIS_URL"])
+    prompt = make_prompt(gateway, "Old.", "New.")
+    sent, stored = body(prompt_config="support", user="silent"), {"cache-control": "max-age=600"}
+    service.until(lambda: gateway.post(sent, headers=stored).headers["x-svc-cache"], lambda cache: cache == "hit")
+    rollout = prompt.roll_out(prompt.version_ids[1], 100)
+    (port, _) = service.ports
+    service.until(lambda: ask(gateway, "", port=port).headers.get("x-svc-variant"), lambda variant: variant == "target")
+    with ThreadPoolExecutor(2) as clients:
+
+        def begin(cache: str) -> InflightRequest:
+            """Begins a request that the target gets, and returns it as the table has it."""
+            received, known = len(script.received), {one.request_id for one in of(gateway, in_flight(service))}
+            clients.submit(gateway.post, sent, headers={"cache-control": cache}, port=port)
+            # The provider has the request once the cache has been asked.
+            service.until(lambda: len(script.received), lambda number: number > received)
+            (found,) = [one for one in of(gateway, in_flight(service)) if one.request_id not in known]
+            return found
+
+        cached, other = begin("max-age=600"), begin("no-store")
+        listed = service.until(lambda: reader.read(rollout.id), bool)
+        released.set()
+
+    assert cached.allocation is not None
+    assert other.allocation is not None
+    assert (cached.allocation.question_cached, other.allocation.question_cached) == (True, False)
+    assert [one.request_id for one in listed] == [other.request_id]
+
+
 def of(gateway: Gateway, requests: list[InflightRequest]) -> list[InflightRequest]:
     return [request for request in requests if request.project_id == gateway.project_id]
 
