@@ -271,7 +271,7 @@ def test_usual_values__day_before__known_from_the_first_minute(api: Api, spool: 
     rollout = running(api)
     before = int((this_minute() - timedelta(hours=2)).timestamp() * 1_000_000)
     of_before: dict[str, Any] = {"rollout_id": "", "variant": "", "alloc_unit": 0, "ts": before}
-    failed = {"outcome": Outcome.ERROR, "status_code": 503, "error_code": "provider_unavailable"}
+    failed: dict[str, Any] = {"outcome": Outcome.ERROR, "status_code": 503, "error_code": "provider_unavailable"}
     store_as_of_then(
         spool,
         *entries(rollout, 200, prompt_version=1, **of_before),
