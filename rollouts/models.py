@@ -174,6 +174,30 @@ class RolloutEvaluation(models.Model):
         return f"evaluation of {self.rollout_id}"
 
 
+class RolloutWatch(models.Model):
+    """The watch over a target that gets all of the traffic, against the baseline's last week before that. It warns and
+    never makes a transition."""
+
+    rollout = models.OneToOneField(Rollout, on_delete=models.CASCADE, related_name="watch", primary_key=True)
+    since = models.DateTimeField()
+    # The `watch.hours.Before`, which does not change.
+    before = models.JSONField()
+    # The `watch.hours.Hour`s since then, and the end of the last one.
+    hours = models.JSONField(default=list)
+    through = models.DateTimeField()
+    # By metric: the latest figures (`watch.comparison.Compared`), and the time of the first warning.
+    figures = models.JSONField(default=dict)
+    warned_at = models.JSONField(default=dict)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["rollout_id"]
+
+    @override
+    def __str__(self) -> str:
+        return f"watch of {self.rollout_id}"
+
+
 class RolloutMinute(models.Model):
     """One closed minute of one stage as the evaluation saw it. `counts` is a `MinuteCounts` of the requests that were
     recorded in this minute."""

@@ -234,6 +234,34 @@ class RolloutSegment(TypedDict):
     evidence_threshold: float
 
 
+class RolloutWatchMetric(TypedDict):
+    """One metric of the target at 100 %, in the units of the comparison; of `latency_p95` it is the share of answers
+    that were slower than the baseline's 95th percentile. `before` is the baseline's figure of the week before at the
+    same hours of the day. The lower bounds of all metrics hold together, however often one looks. `warned_at` is null
+    unless the watch warned."""
+
+    value: float
+    before: float
+    difference: float
+    interval: RolloutInterval
+    warned_at: datetime | None
+
+
+class RolloutWatch(TypedDict):
+    """The watch over a target that gets all of the traffic, against the baseline's last week before `since`. A silent
+    one has nothing to compare with. It goes on until a week after the rollout completed, and never moves it."""
+
+    state: Literal["silent", "watching", "warned"]
+    explanation: str
+    since: datetime
+    through: datetime | None
+    until: datetime | None
+    ended_at: datetime | None
+    baseline_request_count: int
+    request_count: int
+    metrics: dict[str, RolloutWatchMetric]
+
+
 class RolloutComparison(TypedDict):
     rollout_id: UUID
     rollout_status: str
@@ -258,4 +286,5 @@ class RolloutComparison(TypedDict):
     open_requests: RolloutOpenRequests
     forecast: RolloutForecast | None
     power: RolloutPower | None
+    watch: RolloutWatch | None
     earlier_rollbacks: EarlierRollbacks

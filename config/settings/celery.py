@@ -20,6 +20,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # A task expires before its next run is due: a worker that was away runs the same check once, not many times.
     "evaluate-rollouts": {"task": "rollouts.evaluate", "schedule": 60.0, "options": {"expires": 55}},
+    # Each hour that has closed is looked at once, however often this runs.
+    "watch-rollouts": {"task": "rollouts.watch", "schedule": 300.0, "options": {"expires": 290}},
     # The nightly comparison runs after midnight UTC, when the records of the day before have arrived.
     "reconcile-rollups": {"task": "analytics.reconcile_rollups", "schedule": crontab(hour=2, minute=17)},
     "expire-judgements": {"task": "gateway.expire_judgements", "schedule": crontab(hour=3, minute=7)},

@@ -44,7 +44,7 @@ def _destination(visit: Visit, kind: ProblemKind, subject: str) -> tuple[str, st
             return "See the provider", visit.link_if_there("providers") or requests
         case "budget_spent" | "budget_forecast":
             return "See the spend", visit.link_if_there("usage", range="month") or visit.link_if_there("limits")
-        case "rollout_rolled_back":
+        case "rollout_rolled_back" | "rollout_watch_warned":
             return "See why", visit.link("rollouts_rollout_change", subject)
         case "alert_undelivered":
             return "See the alert", visit.link("gateway_budgetalert_change", subject)

@@ -15,6 +15,7 @@ from console.rollouts import panels as loads
 from console.rollouts.links import links
 from console.rollouts.moves import CONSEQUENCES, ReasonForm, move, possible, verb
 from console.rollouts.segments import segments
+from console.rollouts.watch import is_watched, watch
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
@@ -65,6 +66,7 @@ class RolloutPage(Page):
             ("verdict", "Verdict", loads.verdict),
             ("metrics", "Metrics", loads.metrics),
             ("segments", "Parts of the traffic", segments),
+            *([("watch", "At 100 %", watch)] if is_watched(row) else []),
             ("requests", "Requests of the arms", loads.requests),
             ("history", "Stages and history", loads.history),
         ]

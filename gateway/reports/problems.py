@@ -26,6 +26,7 @@ from integrations.errors import HealthUnavailableError
 from integrations.health.reader import HealthStatus, project_health
 from rollouts.evaluation.words import first_sentence
 from rollouts.selectors import rolled_back_between
+from rollouts.watch.shown import warned_watches
 
 logger = logging.getLogger("gateway.problems")
 
@@ -169,6 +170,17 @@ def _rollouts(question: _Question) -> Iterator[Problem]:
         )
 
 
+def _watches(question: _Question) -> Iterator[Problem]:
+    for row in warned_watches(question.project_id, limit=_MAX_EACH):
+        metrics = ", ".join(metric.value.replace("_", " ") for metric in row.metrics)
+        yield _problem(
+            "rollout_watch_warned",
+            f"The target of the rollout {row.name} does worse at 100 % than the version before it: {metrics}.",
+            subject=str(row.rollout_id),
+            at=row.at,
+        )
+
+
 def _deliveries(question: _Question) -> Iterator[Problem]:
     rows = (
         AlertDelivery.objects.filter(
@@ -219,5 +231,5 @@ def _spool(question: _Question) -> Iterator[Problem]:
 
 
 _FINDERS: tuple[Callable[[_Question], Iterator[Problem]], ...] = (
-    _providers, _budget, _rollouts, _deliveries, _trace_export, _spool, _error_share,
+    _providers, _budget, _rollouts, _watches, _deliveries, _trace_export, _spool, _error_share,
 )  # fmt: skip

@@ -78,6 +78,7 @@ ProblemKind = Literal[
     "budget_spent",
     "budget_forecast",
     "rollout_rolled_back",
+    "rollout_watch_warned",
     "alert_undelivered",
     "trace_export_failing",
     "shipping_behind",

@@ -16,6 +16,7 @@ from rollouts.forecasts.plan import Plan
 from rollouts.models import Rollout
 from rollouts.serializers import earlier_rollbacks_shown
 from rollouts.verdicts.policies import policy_of
+from rollouts.watch.shown import watch_shown
 
 
 def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
@@ -49,6 +50,7 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
         "open_requests": {arm: found.open_requests[arm] for arm in (TARGET, BASELINE)},
         "forecast": _forecast(found.outlook),
         "power": _power(found.outlook.power, found.outlook.sentences) if found.outlook else None,
+        "watch": watch_shown(rollout),
         "earlier_rollbacks": earlier_rollbacks_shown(rollout),
     }
 

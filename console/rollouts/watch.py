@@ -1,0 +1,50 @@
+"""The context of the panel with the watch over a target that gets all of the traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from core.ui.pages import Visit
+from rollouts.comparison.tables import change, figure
+from rollouts.evaluation import Metric
+from rollouts.models import Rollout, RolloutWatch
+from rollouts.selectors import get_rollout
+from rollouts.watch.shown import watch_shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    warned_at: datetime | None
+    value: str
+    before: str
+    difference: str
+    interval: str
+
+
+def is_watched(row: Rollout) -> bool:
+    return RolloutWatch.objects.filter(pk=row.pk).exists()
+
+
+def watch(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
+    found = watch_shown(get_rollout(visit.project.pk, rollout_id))
+    return {"watch": found, "rows": list(_rows(found["metrics"])) if found else []}
+
+
+def _rows(metrics: Mapping[str, Any]) -> Iterator[_Row]:
+    for name, one in metrics.items():
+        # The share of slow requests is a rate, and not a latency.
+        unit = "slow" if name == Metric.LATENCY_P95 else name
+        low, high = (change(unit, one["interval"][end]) for end in ("low", "high"))
+        yield _Row(
+            "slower than the usual 95th percentile" if name == Metric.LATENCY_P95 else name.replace("_", " "),
+            datetime.fromisoformat(one["warned_at"]) if one["warned_at"] else None,
+            figure(unit, one["value"]),
+            figure(unit, one["before"]),
+            change(unit, one["difference"]),
+            f"{low} to {high}",
+        )

@@ -1,0 +1,232 @@
+"""The target at 100 % against the baseline's last week: a confidence sequence of their difference, by metric.
+
+No two hours are alike: traffic, its mix and the provider's state change. So the unit is the hour, and what hours differ
+by is part of the variance, from the week itself and from the hours since. See docs/rollouts.md#at-100-.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rollouts.evaluation import Metric
+from rollouts.evaluation.policy import (
+    COST_SIZE,
+    EXACT,
+    LATENCY_AVERAGE_SIZE,
+    RATE_COUNT_SIZE,
+    RATE_SIZE,
+    RATES,
+)
+from rollouts.evaluation.statistics.intervals import half_width
+from rollouts.watch.hours import WATCHED, Hour, Sums
+
+MISSES = 0.05 / len(WATCHED)
+"""The probability that the interval of one metric ever leaves out the true difference on its lower side."""
+
+MIN_REQUESTS, MIN_HOURS = 100, 3
+"""The requests of the target, and the hours that they have to come from, before anything is compared."""
+
+MATCHED_HOURS = 72
+"""The hours that the time before has to cover, so that each hour of the day is compared with the same hour."""
+
+_DAY = 24
+_TIGHTEST_AT = 500.0
+_MAX_CORRELATION = 0.8
+_MIN_DEVIATION = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One metric: `value` of the target, `before` of the baseline at the same hours of the day, and the lower and upper
+    bound of their difference. `is_worse` means that the target is worse by more than chance and by enough to matter."""
+
+    value: float
+    before: float
+    low: float
+    high: float
+    is_worse: bool
+
+    @property
+    def difference(self) -> float:
+        return self.value - self.before
+
+
+def compared(week: Week, after: Sequence[Hour], *, cost_allowance: float) -> Compared | None:
+    """Returns the comparison, or None while the target has too few requests or hours."""
+    metric = week.metric
+    since = [(hour, sums) for hour, sums in _of_metric(after, metric) if week.knows(hour)]
+    number = sum(sums.requests for _, sums in since)
+    if number < MIN_REQUESTS or len(since) < MIN_HOURS:
+        return None
+    value = sum(sums.total for _, sums in since) / number
+    usual = math.fsum(sums.requests * week.mean_at(hour) for hour, sums in since) / number
+    noise = week.noise(since, value - usual)
+    half = half_width(noise, _TIGHTEST_AT * week.noise_of_a_day / noise, MISSES)
+    difference = value - usual
+    low, high = difference - half, difference + half
+    allowed = cost_allowance * usual if metric is Metric.COST else 0.0
+    events = sum(sums.total for _, sums in since)
+    is_worse = low > allowed and difference >= smallest_difference(metric, usual, cost_allowance)
+    if metric in RATES:
+        is_worse = is_worse and events >= RATE_COUNT_SIZE
+    return Compared(value, usual, low, high, is_worse)
+
+
+def smallest_difference(metric: Metric, usual: float, cost_allowance: float) -> float:
+    """Returns the smallest difference that is worth a warning."""
+    plus, times = RATE_SIZE
+    if metric is Metric.COST:
+        return (COST_SIZE * (1 + cost_allowance) - 1) * usual
+    if metric is Metric.LATENCY_AVERAGE:
+        return (LATENCY_AVERAGE_SIZE - 1) * usual
+    return max(0.01 if metric in EXACT else plus, (times - 1) * usual)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Hours that are compared with each other."""
+
+    hours: int
+    requests: int
+    squared_requests: int
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """One metric of the time before. `within` is the variance of one value, `between` that of the means of hours, and
+    `persistence` is by how much spells of several hours raise the latter."""
+
+    metric: Metric
+    groups: Mapping[int, _Group]
+    hours_of_day: frozenset[int]
+    is_matched: bool
+    requests: int
+    hours: int
+    squared_requests: int
+    within: float
+    between: float
+    persistence: float
+
+    @classmethod
+    def of(cls, before: Sequence[Hour], metric: Metric) -> Week | None:
+        """Returns None for fewer than two hours that have requests with this metric."""
+        known = _of_metric(before, metric)
+        if len(known) < 2:
+            return None
+        is_matched = known[-1][0] - known[0][0] + 1 >= MATCHED_HOURS
+        groups = _groups(known, is_matched=is_matched)
+        residuals = {
+            hour: (sums.requests, sums.total - sums.requests * groups[_key(hour, is_matched)].mean)
+            for hour, sums in known
+        }
+        within = _within([sums for _, sums in known], metric)
+        share = {hour: 1 - sums.requests / groups[_key(hour, is_matched)].requests for hour, sums in known}
+        between = _between(residuals, share, within)
+        return cls(
+            metric,
+            groups,
+            frozenset(hour % _DAY for hour, _ in known),
+            is_matched,
+            sum(sums.requests for _, sums in known),
+            len(known),
+            sum(sums.requests**2 for _, sums in known),
+            within,
+            between,
+            _persistence(residuals, between),
+        )
+
+    def knows(self, hour: int) -> bool:
+        return hour % _DAY in self.hours_of_day
+
+    def mean_at(self, hour: int) -> float:
+        return self.groups[_key(hour, self.is_matched)].mean
+
+    def noise(self, since: Sequence[tuple[int, Sums]], difference: float) -> float:
+        """Returns the variance of the difference."""
+        number = sum(sums.requests for _, sums in since)
+        residuals = {
+            hour: (sums.requests, sums.total - sums.requests * (self.mean_at(hour) + difference))
+            for hour, sums in since
+        }
+        share = {hour: 1 - sums.requests / number for hour, sums in since}
+        between = max(self.between, _between(residuals, share, self.within)) * self.persistence
+        by_group: dict[int, int] = {}
+        for hour, sums in since:
+            key = _key(hour, self.is_matched)
+            by_group[key] = by_group.get(key, 0) + sums.requests
+        own = self.within / number + between * sum(sums.requests**2 for _, sums in since) / number**2
+        theirs = math.fsum(
+            (count / number) ** 2
+            * (self.within / group.requests + between * group.squared_requests / group.requests**2)
+            for count, group in ((count, self.groups[key]) for key, count in by_group.items())
+        )
+        return own + theirs
+
+    @property
+    def noise_of_a_day(self) -> float:
+        """Returns the variance of the difference after a day, at which the interval is made the tightest."""
+        between = self.between * self.persistence
+        whole = self.within / self.requests + between * self.squared_requests / self.requests**2
+        return whole * (1 + self.hours / _DAY)
+
+
+def _of_metric(hours: Sequence[Hour], metric: Metric) -> list[tuple[int, Sums]]:
+    return [(one.hour, one.sums[metric]) for one in hours if metric in one.sums and one.sums[metric].requests]
+
+
+def _key(hour: int, is_matched: bool) -> int:
+    return hour % _DAY if is_matched else 0
+
+
+def _groups(known: Iterable[tuple[int, Sums]], *, is_matched: bool) -> Mapping[int, _Group]:
+    by_key: dict[int, list[Sums]] = {}
+    for hour, sums in known:
+        by_key.setdefault(_key(hour, is_matched), []).append(sums)
+    return {
+        key: _Group(
+            len(found),
+            number := sum(sums.requests for sums in found),
+            sum(sums.requests**2 for sums in found),
+            math.fsum(sums.total for sums in found) / number,
+        )
+        for key, found in by_key.items()
+    }
+
+
+def _within(known: Sequence[Sums], metric: Metric) -> float:
+    number = sum(sums.requests for sums in known)
+    total, squares = math.fsum(sums.total for sums in known), math.fsum(sums.squares for sums in known)
+    if metric in RATES or metric is Metric.LATENCY_P95:
+        rate = (total + 0.5) / (number + 1)
+        return rate * (1 - rate)
+    mean = total / number
+    # Values that do not vary at all would make every difference certain.
+    return max(squares / number - mean**2, (_MIN_DEVIATION * mean) ** 2, _MIN_DEVIATION**2)
+
+
+def _between(residuals: Mapping[int, tuple[int, float]], share: Mapping[int, float], within: float) -> float:
+    """Returns the variance of the means of hours. `share` says which part of an hour's variance its residual has kept,
+    since the mean holds the hour itself."""
+    squares = math.fsum(residual**2 for _, residual in residuals.values())
+    chance = math.fsum(within * number * share[hour] for hour, (number, _) in residuals.items())
+    weight = math.fsum(number**2 * share[hour] for hour, (number, _) in residuals.items())
+    return max(0.0, (squares - chance) / weight) if weight else 0.0
+
+
+def _persistence(residuals: Mapping[int, tuple[int, float]], between: float) -> float:
+    """Returns the factor by which the mean of many hours varies more than if each of them were independent of the one
+    before."""
+    pairs = [
+        (residual * residuals[hour + 1][1], number * residuals[hour + 1][0])
+        for hour, (number, residual) in residuals.items()
+        if hour + 1 in residuals
+    ]
+    weight = math.fsum(weight for _, weight in pairs)
+    if not weight or not between:
+        return 1.0
+    correlation = math.fsum(product for product, _ in pairs) / weight / between
+    correlation = min(max(correlation, 0.0), _MAX_CORRELATION)
+    return (1 + correlation) / (1 - correlation)

@@ -1,0 +1,143 @@
+"""The watch over targets that get all of the traffic: every hour that has closed is compared with the baseline's last
+week. A warning is kept and logged once, and changes nothing else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from analytics.errors import AnalyticsUnavailableError
+from analytics.queries.variants.by_record import visible_until
+from rollouts.evaluation import Action, Metric, from_json, to_json
+from rollouts.models import Rollout, RolloutStage, RolloutWatch
+from rollouts.states import TERMINAL, Status
+from rollouts.verdicts.evaluate import closed_until
+from rollouts.verdicts.policies import policy_of
+from rollouts.watch.comparison import Compared, Week, compared
+from rollouts.watch.hours import LASTS, WATCHED, Before, Hour
+from rollouts.watch.reading import read_before, read_since
+
+_MAX_UNANSWERED = 2
+"""The number of looks in a row that the request log does not answer before the others wait for the next time."""
+
+logger = logging.getLogger("rollouts")
+
+
+def watch_rollouts() -> None:
+    """Takes a look at every target that gets all of the traffic, at the one that was looked at longest ago first. One
+    that cannot be looked at is logged and does not stop the others, unless the request log does not answer twice in a
+    row."""
+    now, unanswered = timezone.now(), 0
+    for rollout in list(_to_be_watched(now)):
+        try:
+            _watch(rollout, now)
+        except AnalyticsUnavailableError:
+            logger.error("rollout.watch_failed rollout_id=%s error=AnalyticsUnavailableError", rollout.pk)
+            unanswered += 1
+            if unanswered == _MAX_UNANSWERED:
+                break
+            continue
+        except Exception:
+            logger.exception("rollout.watch_failed rollout_id=%s", rollout.pk)
+            continue
+        unanswered = 0
+
+
+def _to_be_watched(now: datetime) -> QuerySet[Rollout]:
+    """Returns the running rollouts at 100 %, those that completed a while ago, and those whose watch has to end."""
+    alone = RolloutStage.objects.filter(weight=100, number=F("rollout__current_stage")).values("rollout_id")
+    found = Rollout.objects.filter(
+        Q(status=Status.RUNNING.value, pk__in=alone)
+        | Q(status=Status.COMPLETED.value, ended_at__gt=now - LASTS, watch__isnull=True)
+        | Q(status__in=[one.value for one in TERMINAL], watch__isnull=False, watch__ended_at__isnull=True)
+    )
+    versions = ("config", "baseline_version", "target_version")
+    return found.select_related("watch", *versions).order_by(F("watch__through").asc(nulls_first=True), "pk")
+
+
+def _watch(rollout: Rollout, now: datetime) -> None:
+    """Takes one look. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
+    if not _is_served(rollout):
+        RolloutWatch.objects.filter(pk=rollout.pk).update(ended_at=now)
+        return
+    watch = getattr(rollout, "watch", None) or _begun(rollout)
+    until = rollout.ended_at + LASTS if rollout.ended_at else None
+    if until is not None and watch.through >= until:
+        RolloutWatch.objects.filter(pk=rollout.pk).update(ended_at=now)
+        return
+    if _hour(closed_until(now)) <= watch.through:
+        return
+    closed = _hour(min(closed_until(now), visible_until()))
+    end = min(closed, until) if until else closed
+    if end > watch.through:
+        _look(rollout, watch, end)
+
+
+def _look(rollout: Rollout, watch: RolloutWatch, end: datetime) -> None:
+    before = from_json(Before, watch.before)
+    hours = [from_json(Hour, one) for one in watch.hours]
+    if before.is_enough:
+        hours += read_since(rollout, before, watch.through, end)
+    _save(rollout, watch, before, hours, end)
+
+
+def _is_served(rollout: Rollout) -> bool:
+    """Returns whether the target is what the config serves."""
+    if rollout.status == Status.COMPLETED:
+        return rollout.config.active_version_id == rollout.target_version_id
+    return rollout.status != Status.ROLLED_BACK
+
+
+def _begun(rollout: Rollout) -> RolloutWatch:
+    """Returns the new watch of a rollout. One that was completed by hand before its last stage begins at its end."""
+    last = rollout.stages.filter(weight=100, entered_at__isnull=False).first()
+    since = (last.entered_at if last else rollout.ended_at) or timezone.now()
+    before = read_before(rollout, since)
+    watch, _ = RolloutWatch.objects.get_or_create(
+        rollout=rollout, defaults={"since": since, "through": since, "before": to_json(before)}
+    )
+    return watch
+
+
+def _hour(moment: datetime) -> datetime:
+    """Returns the beginning of the hour."""
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _save(rollout: Rollout, seen: RolloutWatch, before: Before, hours: Sequence[Hour], end: datetime) -> None:
+    """Stores the look, unless another process took it meanwhile."""
+    found = _compared(rollout, before, hours)
+    policy = policy_of(rollout)
+    with transaction.atomic():
+        watch = RolloutWatch.objects.select_for_update().get(pk=seen.pk)
+        if watch.through != seen.through:
+            return
+        worse = [
+            metric
+            for metric, one in found.items()
+            if one.is_worse and metric.value not in watch.warned_at and policy.action(metric) is not Action.IGNORE
+        ]
+        watch.hours, watch.through = [to_json(one) for one in hours], end
+        watch.figures = {metric.value: to_json(one) for metric, one in found.items()}
+        watch.warned_at = {**watch.warned_at, **{metric.value: end.isoformat() for metric in worse}}
+        watch.save()
+    for metric in worse:
+        logger.warning(
+            "rollout.watch_warned project_id=%s rollout_id=%s metric=%s", rollout.project_id, rollout.pk, metric.value
+        )
+
+
+def _compared(rollout: Rollout, before: Before, hours: Sequence[Hour]) -> Mapping[Metric, Compared]:
+    allowance = policy_of(rollout).cost_allowance
+    found: dict[Metric, Compared] = {}
+    for metric in WATCHED:
+        week = Week.of(before.hours, metric)
+        one = compared(week, hours, cost_allowance=allowance) if week else None
+        if one is not None:
+            found[metric] = one
+    return found
