@@ -272,3 +272,12 @@ def test_state__open_block_of_sticky_allocation__is_stored_with_its_users() -> N
     assert from_json(State, stored) == state
     following = with_clusters(2, {1: (30, 2)}, {2: (4, 0)})
     assert advance(from_json(State, stored), following) == advance(state, following)
+
+
+def test_advance__minute_settles__users_of_rates_alone_are_kept() -> None:
+    minute = with_clusters(1, {1: (3, 2)}, {2: (4, 0), 3: (1, 1)})
+    slow = {**minute.target.by_user, Metric.LATENCY_P95: users_of({1: (3, 3)})}
+
+    state = advance(start(sticky=True), replace(minute, settling=True, target=replace(minute.target, by_user=slow)))
+
+    assert set(state.block.target.by_user) == {ERRORS, Metric.UNANSWERED}
