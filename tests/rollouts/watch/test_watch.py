@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
+from analytics.errors import AnalyticsUnavailableError
 from analytics.parameters.ranges import TimeRange
 from analytics.request_log.record import Outcome, SpoolEntry
 from core.roles import Role
@@ -134,7 +135,7 @@ def test_watch__warned__listed_on_home_and_shown_on_the_page(failing: Rollout, c
     assert "Shorter does worse at 100 % than the version before it: unanswered, error rate." in problem["message"]
 
     client.force_login(make_staff(Role.READER, failing.project))
-    page = client.get(f"/admin/rollouts/rollout/{failing.pk}/change/", {"project": str(failing.project_id)})
+    page: Any = client.get(f"/admin/rollouts/rollout/{failing.pk}/change/", {"project": str(failing.project_id)})
     text = b"".join(page.streaming_content).decode()
     assert "Version 2 does worse than version 1 did in the week before: unanswered, error rate." in text
     assert "Slower than the usual 95th percentile" in text
@@ -237,7 +238,7 @@ def test_watch__store_away__logged_and_looked_at_later(
     with monkeypatch.context() as patched:
 
         def away(*_: Any, **__: Any) -> None:
-            raise look.AnalyticsUnavailableError("away")
+            raise AnalyticsUnavailableError("away")
 
         patched.setattr(look, "read_before", away)
         watch_targets()
