@@ -96,9 +96,9 @@ class Stage(NamedTuple):
     settle_minutes: int = 0
 
 
-SETTLE_MINUTES = 5
-"""The time that a target is given to warm up when more traffic comes to it. It is how long a provider keeps an unused
-prompt cache, and less costs nothing to speak of: see docs/rollouts.md."""
+SETTLE_MINUTES = 4
+"""The time that a target is given to warm up when more traffic comes to it: three minutes and one to spare. Longer
+costs requests until harm is found: see docs/rollouts.md."""
 
 DEFAULT_STAGES: tuple[Stage, ...] = (
     Stage(1, 30, 20, SETTLE_MINUTES),

@@ -106,8 +106,10 @@ def _rate(
     (events, drawn), (others_events, others) = target, baseline
     if not drawn:
         return metric
-    # The margin of a rate is at least one percentage point.
-    rare = rare_factor(events=events, requests=drawn, rates=RARE_ERRORS)
+    # The margin of a rate is at least one percentage point. A time in which most of the baseline's requests have the
+    # event is no time to ask whether the target's are rare; the choice depends on the baseline alone.
+    spell = 2 * others_events > others > 0
+    rare = 0.0 if spell else rare_factor(events=events, requests=drawn, rates=RARE_ERRORS)
     if not others:
         # A target without a baseline beside it can only be compared with the absolute rate.
         return _weighed(metric, metric.strata, (0.0,) * len(ODDS), (0.0, rare), waiting)

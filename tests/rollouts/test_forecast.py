@@ -65,11 +65,12 @@ def test_traffic__never_evaluated__nothing_is_known() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("elapsed", "served", "minutes"), [(0.0, 0, 100.0), (30.0, 80, 30.0), (30.0, 60, 40.0), (90.0, 120, 0.0)]
+    ("elapsed", "served", "minutes", "missing"),
+    [(0.0, 0, 100.0, 100), (30.0, 80, 30.0, 20), (30.0, 60, 40.0, 40), (90.0, 120, 0.0, 0)],
 )
-def test_forecast__both_minima__the_later_one(elapsed: float, served: int, minutes: float) -> None:
+def test_forecast__both_minima__the_later_one(elapsed: float, served: int, minutes: float, missing: int) -> None:
     found = stage_forecast(running(), Traffic(100, 10.0), served=served, elapsed_minutes=elapsed, passes=False)
-    assert found == StageForecast(10.0, minutes, evidence_decides=False)
+    assert found == StageForecast(10.0, minutes, evidence_decides=False, missing_requests=missing)
 
 
 @pytest.mark.django_db

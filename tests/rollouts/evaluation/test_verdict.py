@@ -82,7 +82,7 @@ def test_assess__certain_but_small_difference__does_not_fail() -> None:
 
 
 def test_assess__two_errors_of_two__are_too_few_and_three_are_not() -> None:
-    two, three = (after_minutes(start(), minutes, arm(1, 1), arm(99, 0)) for minutes in (2, 3))
+    two, three = (after_minutes(start(), minutes, arm(1, 1), arm(999, 0)) for minutes in (2, 3))
 
     assert assess(two).status is Status.INCONCLUSIVE
     assert assess(three).status is Status.FAILING
