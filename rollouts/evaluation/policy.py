@@ -45,14 +45,14 @@ RATES = (Metric.UNANSWERED, Metric.ERROR_RATE, *EXACT, Metric.STOPPED)
 ALPHA: Mapping[Metric, float] = MappingProxyType(
     {
         Metric.UNANSWERED: 0.005,
-        Metric.ERROR_RATE: 0.015,
-        Metric.LATENCY_P95: 0.0075,
-        Metric.LATENCY_AVERAGE: 0.005,
-        Metric.COST: 0.0025,
-        Metric.CONTRACT: 0.003,
-        Metric.TRUNCATED: 0.0015,
-        Metric.FALLBACK: 0.0015,
-        Metric.EMPTY: 0.0015,
+        Metric.ERROR_RATE: 0.017,
+        Metric.LATENCY_P95: 0.006,
+        Metric.LATENCY_AVERAGE: 0.0075,
+        Metric.COST: 0.0015,
+        Metric.CONTRACT: 0.0025,
+        Metric.TRUNCATED: 0.001,
+        Metric.FALLBACK: 0.001,
+        Metric.EMPTY: 0.001,
     }
 )
 """The probability that a harmless target ever fails a metric, over the whole rollout and any number of looks: 4.25 %

@@ -149,7 +149,7 @@ def test_settle_minutes__first_minutes_of_each_stage__are_settling() -> None:
     seen = _watched(world, plan)
 
     assert len(seen) == 40
-    assert [stage for stage, settling in seen if settling] == [1] * 5 + [2] * 5
+    assert [stage for stage, settling in seen if settling] == [1] * 4 + [2] * 4
     assert not any(settling for _, settling in _watched(world, replace(plan, settles=False)))
 
 

@@ -91,7 +91,7 @@ def test_create__least__seven_default_stages_manual_random(api: Api) -> None:
     assert [stage["weight"] for stage in body["stages"]] == [1, 5, 10, 25, 50, 75, 100]
     assert [stage["min_duration_minutes"] for stage in body["stages"]] == [30, 30, 60, 60, 120, 120, 60]
     assert [stage["min_requests"] for stage in body["stages"]] == [20, 50, 100, 200, 400, 400, 0]
-    assert [stage["settle_minutes"] for stage in body["stages"]] == [5, 5, 5, 5, 5, 5, 0]
+    assert [stage["settle_minutes"] for stage in body["stages"]] == [4, 4, 4, 4, 4, 4, 0]
     assert (body["mode"], body["allocation_type"], body["name"]) == ("manual", "random", "Version 2")
 
 

@@ -69,7 +69,7 @@ def test_stages_from__the_default_ones_given__are_the_same() -> None:
 def test_stages_from__omitted_minima__are_those_of_the_default_stage_below() -> None:
     given = [{"weight": 7}, {"weight": 50, "min_requests": 0}, {"weight": 99, "min_duration_minutes": 5}]
 
-    assert stages_from(given) == (Stage(7, 30, 50, 5), Stage(50, 120, 0, 5), Stage(99, 5, 400, 0))
+    assert stages_from(given) == (Stage(7, 30, 50, 4), Stage(50, 120, 0, 4), Stage(99, 5, 400, 0))
 
 
 def test_stages_from__omitted_settle_minutes__at_most_a_sixth_of_the_stage() -> None:

@@ -145,7 +145,7 @@ def test_form__create_and_start__is_running(editor: Client, config: PromptConfig
 def test_form__minima_left_out__those_of_the_defaults(editor: Client, config: PromptConfig) -> None:
     sent(editor, config, ((10, "", ""), (60, 1, 1)))
     first = Rollout.objects.get().stages.get(number=1)
-    assert (first.min_duration_minutes, first.min_requests, first.settle_minutes) == (60, 100, 5)
+    assert (first.min_duration_minutes, first.min_requests, first.settle_minutes) == (60, 100, 4)
 
 
 def test_form__minutes_to_settle__kept_and_shown_on_the_page(editor: Client, config: PromptConfig) -> None:
