@@ -13,7 +13,7 @@ from rollouts.evaluation.blocks import EMPTY, Block, without_unused_counts
 from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts, combined
 from rollouts.evaluation.factors import judged
 from rollouts.evaluation.one_user import block_design
-from rollouts.evaluation.policy import RATES, Metric
+from rollouts.evaluation.policy import KEPT_MINUTES, RATES, Metric
 from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, UserState, alike
 from rollouts.evaluation.statistics.clustering import design_of_arms
 from rollouts.evaluation.statistics.evidence import added
@@ -40,7 +40,7 @@ def advance(state: State, counts: MinuteCounts) -> State:
         state = _entered(state, counts.stage)
     if counts.clusters:
         state = _clustered(state, counts)
-    compared = _rates_only(counts) if counts.settling else counts
+    compared = _rates_only(counts) if counts.settling or _is_cold(state, counts.minute) else counts
     if counts.stage < state.stage:
         # Late counts are a block of their own: if the arms do not differ, their requests are late alike.
         state = replace(state, **_judged(state, Block(compared.target, compared.baseline), state.baseline))
@@ -53,6 +53,8 @@ def advance(state: State, counts: MinuteCounts) -> State:
         minutes=state.minutes + 1,
         last_minute=counts.minute,
         last_stage=counts.stage,
+        target_minute=counts.minute if _served_any(counts.target) else state.target_minute,
+        baseline_minute=counts.minute if _served_any(counts.baseline) else state.baseline_minute,
         sample_ratio=state.sample_ratio.advance(
             stage=counts.stage, weight=counts.weight, target=counts.target.units, baseline=counts.baseline.units
         ),
@@ -67,9 +69,20 @@ def replay(state: State, minutes: Iterable[MinuteCounts]) -> State:
     return reduce(advance, minutes, state)
 
 
+def _is_cold(state: State, minute: int) -> bool:
+    """Returns whether an arm was last served so long ago that the provider's cache has forgotten its prompt. Which
+    minutes these are is known before them, so that what they leave out says nothing of the arms' outcomes."""
+    return minute - min(state.target_minute, state.baseline_minute) > KEPT_MINUTES
+
+
+def _served_any(arm: ArmCounts) -> bool:
+    return arm.requests + arm.uncompared > 0
+
+
 def _rates_only(counts: MinuteCounts) -> MinuteCounts:
     """Returns the counts without latencies and costs, which are neither judged nor learned as usual while a stage
-    settles. The block may go on after that, because each metric compares its own requests of both arms."""
+    settles or an arm is cold. The block may go on after that, because each metric compares its own requests of both
+    arms."""
 
     def of(arm: ArmCounts) -> ArmCounts:
         users = replace(arm.users, slow={}, latency={}, cost={})

@@ -63,6 +63,10 @@ FAIL_AT: Mapping[Metric, float] = MappingProxyType(
 )
 """The ln E at which a metric fails; infinite for one that never decides."""
 
+KEPT_MINUTES = 4
+"""The whole minutes after an arm's latest one in which its prompt is certainly in the caches of providers, which keep
+it for five minutes. Later, the arm is cold, and its latency and cost are not judged."""
+
 PASS_AT = -math.log(0.05)
 """The ln of the evidence of safety at which a metric passes."""
 

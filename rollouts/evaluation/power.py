@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from rollouts.evaluation.policy import (
     CONTROLLED_WEIGHT,
     FAIL_AT,
+    KEPT_MINUTES,
     MIN_TARGET_REQUESTS,
     RATE_COUNT_SIZE,
     RATE_SIZE,
@@ -171,7 +172,7 @@ def _reached(
     spans: Iterator[tuple[float, float, float]],
 ) -> tuple[float | None, float | None]:
     """Returns the minutes and the target's requests until the sum by the best tilt outweighs the threshold; None when
-    it never does. Only rates are judged while a stage settles."""
+    it never does. Only rates are judged while a stage settles or an arm is cold."""
     needed = FAIL_AT[metric] + math.log(len(tilts)) - math.log(FIRST_SHARE[metric])
     sums, minutes, requests = [0.0] * len(tilts), 0.0, 0.0
     for share, lasts, settles in spans:
@@ -179,7 +180,8 @@ def _reached(
         if metric not in RATES:
             idle = min(settles, lasts)
             minutes, requests, lasts = minutes + idle, requests + rate * idle, lasts - idle
-        gains = [growth(share, tilt) for tilt in tilts]
+        judged = 1.0 if metric in RATES else _warm(rate) * _warm(plan.per_minute - rate)
+        gains = [judged * growth(share, tilt) for tilt in tilts]
         enough = min((needed - one) / gain if gain > 0 else math.inf for one, gain in zip(sums, gains, strict=True))
         enough = max(enough, least - requests, 0.0)
         takes = enough / rate if rate else math.inf
@@ -190,6 +192,11 @@ def _reached(
         minutes, requests = minutes + lasts, requests + rate * lasts
         sums = [one + gain * rate * lasts for one, gain in zip(sums, gains, strict=True)]
     return None, None
+
+
+def _warm(per_minute: float) -> float:
+    """Returns the share of an arm's minutes before which it was served within the last few."""
+    return -math.expm1(-per_minute * KEPT_MINUTES)
 
 
 def _typical(usual: float) -> float:

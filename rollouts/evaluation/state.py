@@ -150,7 +150,8 @@ class State:
     """The whole state of an evaluation. `advance.advance` adds minutes to it, `assess.assess` judges it.
 
     `weights` are the stages' weights in percent. `stage` is the latest stage that was seen; `last_stage` is the stage
-    of the last counts, which may be late ones of an earlier stage. `usual` are the config's requests of the day before
+    of the last counts, which may be late ones of an earlier stage. `target_minute` and `baseline_minute` are the latest
+    minutes in which the arm was served. `usual` are the config's requests of the day before
     the start, whatever version served them, with which the blocks of both arms `together` are compared. The `_weights`
     are latencies by bin, weighted as in `Strata`.
     """
@@ -165,6 +166,8 @@ class State:
     minutes: int = 0
     last_minute: int = 0
     last_stage: int = 0
+    target_minute: int = 0
+    baseline_minute: int = 0
     stage: int = 0
     stage_target: Served = field(default_factory=Served)
     stage_baseline: Served = field(default_factory=Served)

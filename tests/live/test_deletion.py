@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pytest
 import requests
@@ -44,8 +45,11 @@ def test_session__used_again_after_its_deletion__is_a_new_one(team: Team) -> Non
 
     complete(team, session)
 
-    wait_until(lambda: manage(team, f"sessions/{session}").status_code == 200, what="the new session")
-    assert manage(team, f"sessions/{session}").json()["request_count"] == 1
+    def found() -> dict[str, Any] | None:
+        answer = manage(team, f"sessions/{session}")
+        return answer.json() if answer.status_code == 200 else None
+
+    assert wait_until(found, what="the new session")["request_count"] == 1
 
 
 def complete(team: Team, session: str) -> None:

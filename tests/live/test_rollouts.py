@@ -242,7 +242,7 @@ def _evaluate_next_minute(team: Team, rollout: Rollout, moved: Callable[[], bool
     evaluate = partial(team.command, "evaluate_rollouts", "--rollout", rollout.id)
     with ThreadPoolExecutor(2) as pool:
         printed = [found.result() for found in [pool.submit(evaluate), pool.submit(evaluate)]]
-    promoted = ["promote. Promote" in text for text in printed]
+    promoted = [", promote. " in text for text in printed]
     assert sum(promoted) <= 1
     assert all(
         done or "Nothing to evaluate" in text or ", stays." in text

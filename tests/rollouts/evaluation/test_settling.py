@@ -1,4 +1,4 @@
-"""Minutes in which a stage settles: judged by rates, while latency and cost are only counted."""
+"""Minutes in which a stage settles or an arm is cold: judged by rates, while latency and cost are only counted."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from rollouts.evaluation import (
     figures,
     initial_state,
 )
+from rollouts.evaluation.policy import KEPT_MINUTES
 from tests.rollouts.evaluation.minutes import arm, start
 
 VALUES = (Metric.LATENCY_P95, Metric.LATENCY_AVERAGE, Metric.COST)
@@ -103,3 +104,32 @@ def test_settling__late_rows_of_it__are_judged_by_rates_only() -> None:
 
     assert all(state.metrics[metric] == before[metric] for metric in VALUES)
     assert state.metrics[Metric.ERROR_RATE] != before[Metric.ERROR_RATE]
+
+
+def _every(minutes: int, target: ArmCounts) -> State:
+    """Returns the state after an hour and more in which the target is served every so many minutes."""
+    state = start()
+    for minute in range(1, 600):
+        own = target if minute % minutes == 0 else ArmCounts()
+        state = advance(state, MinuteCounts(minute, 1, 50, own, USUAL))
+    return state
+
+
+def test_cold__target_served_too_rarely_for_the_providers_cache__is_judged_by_rates() -> None:
+    rare, often = _every(KEPT_MINUTES + 1, SLOW), _every(KEPT_MINUTES, SLOW)
+
+    assert assess(often).metrics[Metric.LATENCY_AVERAGE].status is Status.FAILING
+    for metric in VALUES:
+        assert rare.metrics[metric] == start().metrics[metric]
+    assert assess(_every(KEPT_MINUTES + 1, arm(15, 5))).metrics[Metric.ERROR_RATE].status is Status.FAILING
+
+
+def test_cold__first_request_after_a_pause__is_counted_and_the_next_minute_judged() -> None:
+    state = after(start(), 1, USUAL, USUAL, settling=False)
+    pause = replace(state, last_minute=state.last_minute + 60)
+    first = after(pause, 1, SLOW, USUAL, settling=False)
+
+    assert first.target.latency_ms == state.target.latency_ms + SLOW.latency_ms
+    second = after(first, 1, SLOW, USUAL, settling=False)
+    for metric in VALUES:
+        assert first.metrics[metric] == state.metrics[metric] != second.metrics[metric]
