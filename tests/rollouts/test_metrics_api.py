@@ -134,7 +134,7 @@ def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: 
     assert errors["interval"]["confidence"] == 0.95
     assert errors["difference"] == pytest.approx(body["target"]["error_rate"], abs=0.01)
     assert errors["p_value"] < 0.025
-    assert errors["evidence"] >= errors["evidence_threshold"] == pytest.approx(math.log(80))
+    assert errors["evidence"] >= errors["evidence_threshold"] == pytest.approx(math.log(1 / 0.017))
     assert {name for name, metric in body["metrics"].items() if metric["decides"]} == {"unanswered", "error_rate"}
     values = errors["explanation"].removeprefix("Worse: ").removesuffix(", certain enough to roll back.")
     assert f"Errors: {values}." in body["explanation"]
