@@ -1,4 +1,4 @@
-"""What a unit or the project may spend and ask for, and which requests are above it."""
+"""The limits of a unit or the project on costs, requests and tokens, and the requests above them."""
 
 from __future__ import annotations
 

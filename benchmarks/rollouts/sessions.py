@@ -10,7 +10,7 @@ from benchmarks.rollouts.counting import Integers
 from benchmarks.rollouts.crowd import Crowd
 from benchmarks.rollouts.worlds import Sessions, Users
 
-_LONGEST_MINUTES = 2 * 1440
+_MAX_MINUTES = 2 * 1440
 """The length of the longest rollout of sessions, with the time before it."""
 
 
@@ -20,7 +20,7 @@ class SessionCrowd(Crowd):
     def __init__(self, sessions: Sessions, errors: float, rng: np.random.Generator) -> None:
         self._sessions = sessions
         self._begun = rng.integers(0, sessions.minutes, sessions.open)
-        self._followers = math.ceil(_LONGEST_MINUTES / sessions.minutes)
+        self._followers = math.ceil(_MAX_MINUTES / sessions.minutes)
         super().__init__(Users(sessions.open * self._followers, activity=math.inf), errors, rng)
 
     def at(self, rng: np.random.Generator, minute: Integers) -> Integers:

@@ -1,4 +1,4 @@
-"""What is wrong with answers: those that break their schema, are cut off, empty, or of another model."""
+"""The faults of answers: those that break their schema, are cut off, empty, or of another model."""
 
 from __future__ import annotations
 

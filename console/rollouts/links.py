@@ -30,7 +30,7 @@ _OF_METRICS: Mapping[str, tuple[str, Mapping[str, str]]] = MappingProxyType(
         Metric.COST: ("Dearest requests of the target", {"sort": RequestSort.DEAREST.value}),
     }
 )
-"""What the filters and orders of the request log can show of a metric."""
+"""The filters and orders of the request log that show the requests of a metric."""
 _OTHERWISE: tuple[str, Mapping[str, str]] = ("Requests of the target", {})
 
 

@@ -152,13 +152,8 @@ def _is_sizeable(state: State, metric: Metric) -> bool:
     millisecond."""
     strata = state.metrics[metric].strata
     if metric in RATES:
-        (plus, times), answered_rates = rate_size(metric), state.metrics[metric].answered_rates
-        return (
-            events_of(state.target, metric)[0] >= RATE_COUNT_SIZE
-            and answered_rates.weight > 0
-            and answered_rates.target - answered_rates.baseline >= plus * answered_rates.weight
-            and answered_rates.target >= times * answered_rates.baseline
-        )
+        enough = events_of(state.target, metric)[0] >= RATE_COUNT_SIZE
+        return enough and state.metrics[metric].answered_rates.is_above(*rate_size(metric))
     if metric is Metric.LATENCY_P95:
         target, baseline = quantile(state.target_weights, 0.95), quantile(state.baseline_weights, 0.95)
         return target is not None and baseline is not None and target >= LATENCY_P95_SIZE * baseline

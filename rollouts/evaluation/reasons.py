@@ -33,7 +33,7 @@ _NEXT: Mapping[Metric, str] = MappingProxyType(
         Metric.COST: "Choose a cheaper model or a shorter prompt",
     }
 )
-"""What to do about a metric that fails."""
+"""The next step after a metric has failed."""
 
 
 def explain_decision(
@@ -45,7 +45,7 @@ def explain_decision(
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What the sentences are made of."""
+    """The figures that the sentences are made of."""
 
     state: State
     assessment: Assessment

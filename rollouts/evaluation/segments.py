@@ -111,14 +111,7 @@ class SignalState:
 
     def is_sizeable(self, events: int) -> bool:
         """Returns whether the difference is large enough to matter. `events` are the target's."""
-        plus, times = RATE_SIZE
-        rates = self.rates
-        return (
-            events >= RATE_COUNT_SIZE
-            and rates.weight > 0
-            and rates.target - rates.baseline >= plus * rates.weight
-            and rates.target >= times * rates.baseline
-        )
+        return events >= RATE_COUNT_SIZE and self.rates.is_above(*RATE_SIZE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ however often an evaluation is requested.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -50,6 +51,8 @@ _LOGGED_REASONS = frozenset(
 )
 
 logger = logging.getLogger("rollouts")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +105,30 @@ def evaluate_running_rollouts(*, dry_run: bool = False) -> list[EvaluationResult
     """Evaluates every running rollout of every project, the one that was evaluated longest ago first. A rollout that
     cannot be evaluated is logged and does not stop the others, unless the request log does not answer twice in a
     row."""
-    found, unanswered = [], 0
-    for rollout_id in _longest_ago_first():
+    looks = each_in_turn(
+        _longest_ago_first(), lambda pk: evaluate_rollout(pk, dry_run=dry_run), failed="rollout.evaluation_failed"
+    )
+    return [judgement for judgement in looks if judgement is not None]
+
+
+def each_in_turn(rollout_ids: Iterable[UUID], look: Callable[[UUID], T], *, failed: str) -> Iterator[T]:
+    """Yields the results of looks at these rollouts. A look that fails is logged as `failed` and does not stop the
+    others, unless the request log does not answer twice in a row."""
+    unanswered = 0
+    for rollout_id in rollout_ids:
         try:
-            judgement = evaluate_rollout(rollout_id, dry_run=dry_run)
+            result = look(rollout_id)
         except AnalyticsUnavailableError:
-            logger.error("rollout.evaluation_failed rollout_id=%s error=AnalyticsUnavailableError", rollout_id)
+            logger.error("%s rollout_id=%s error=AnalyticsUnavailableError", failed, rollout_id)
             unanswered += 1
             if unanswered == _MAX_UNANSWERED:
-                break
+                return
             continue
         except Exception:
-            logger.exception("rollout.evaluation_failed rollout_id=%s", rollout_id)
+            logger.exception("%s rollout_id=%s", failed, rollout_id)
             continue
         unanswered = 0
-        if judgement is not None:
-            found.append(judgement)
-    return found
+        yield result
 
 
 def _longest_ago_first() -> list[UUID]:

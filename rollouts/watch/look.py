@@ -11,19 +11,15 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants.by_record import visible_until
 from rollouts.evaluation import Action, Metric, from_json, to_json
 from rollouts.models import Rollout, RolloutStage, RolloutWatch
 from rollouts.states import TERMINAL, Status
-from rollouts.verdicts.evaluate import closed_until
+from rollouts.verdicts.evaluate import closed_until, each_in_turn
 from rollouts.verdicts.policies import policy_of
 from rollouts.watch.comparison import Compared, Week, compared
 from rollouts.watch.hours import LASTS, WATCHED, Before, Hour
 from rollouts.watch.reading import read_before, read_since
-
-_MAX_UNANSWERED = 2
-"""The number of looks in a row that the request log does not answer before the others wait for the next time."""
 
 logger = logging.getLogger("rollouts")
 
@@ -32,20 +28,10 @@ def watch_rollouts() -> None:
     """Takes a look at every target that gets all of the traffic, at the one that was looked at longest ago first. One
     that cannot be looked at is logged and does not stop the others, unless the request log does not answer twice in a
     row."""
-    now, unanswered = timezone.now(), 0
-    for rollout in list(_to_be_watched(now)):
-        try:
-            _watch(rollout, now)
-        except AnalyticsUnavailableError:
-            logger.error("rollout.watch_failed rollout_id=%s error=AnalyticsUnavailableError", rollout.pk)
-            unanswered += 1
-            if unanswered == _MAX_UNANSWERED:
-                break
-            continue
-        except Exception:
-            logger.exception("rollout.watch_failed rollout_id=%s", rollout.pk)
-            continue
-        unanswered = 0
+    now = timezone.now()
+    rows = {rollout.pk: rollout for rollout in _to_be_watched(now)}
+    for _ in each_in_turn(rows, lambda pk: _watch(rows[pk], now), failed="rollout.watch_failed"):
+        pass
 
 
 def _to_be_watched(now: datetime) -> QuerySet[Rollout]:

@@ -1,4 +1,4 @@
-"""What the record of a rollout's request says of the request itself, whichever version answered it."""
+"""The segments in the record of a rollout's request: facts of the request itself, whichever version answered it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the error codes of requests to models mean for a rollout: which of them count, and why a request that ended
+"""The meaning of the error codes of requests to models for a rollout: which of them count, and why a request that ended
 with one is unanswered.
 
 | Refusal | A version's part in it | Counts |

@@ -1,4 +1,4 @@
-"""What is measured of a rollout's requests by user, as one table: each measure is a metric of the evaluation.
+"""The measures of a rollout's requests by user, as one table: each measure is a metric of the evaluation.
 
 With sticky allocation requests of a user resemble each other. So the evaluation gets, besides the counts of requests,
 users counted once (`users`) and sums over users (`by_user`), for each of these measures.

@@ -45,6 +45,14 @@ class AnsweredRates:
             self.baseline + well * drawn / total * others_events,
         )
 
+    def is_above(self, plus: float, times: float) -> bool:
+        """Returns whether the target's rate is higher by at least so much and at least so many times as high."""
+        return (
+            self.weight > 0
+            and self.target - self.baseline >= plus * self.weight
+            and self.target >= times * self.baseline
+        )
+
 
 def with_events(strata: Strata, *, events: int, drawn: int, others_events: int, others: int) -> Strata:
     """Returns the strata after `events` of `drawn` requests of the target and `others_events` of `others` of the

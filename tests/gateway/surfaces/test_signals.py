@@ -1,4 +1,4 @@
-"""What a record says of an answer that rollouts compare: cut off, empty, from another model, whatever the protocol."""
+"""The signals in the record of an answer, whatever the protocol: cut off, empty, from another model."""
 
 from __future__ import annotations
 
