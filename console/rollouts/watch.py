@@ -11,6 +11,7 @@ from uuid import UUID
 from core.ui.pages import Visit
 from rollouts.comparison.tables import change, figure
 from rollouts.evaluation import Metric
+from rollouts.evaluation.explanation import LABELS
 from rollouts.models import Rollout, RolloutWatch
 from rollouts.selectors import get_rollout
 from rollouts.watch.shown import watch_shown
@@ -41,7 +42,7 @@ def _rows(metrics: Mapping[str, Any]) -> Iterator[_Row]:
         unit = "slow" if name == Metric.LATENCY_P95 else name
         low, high = (change(unit, one["interval"][end]) for end in ("low", "high"))
         yield _Row(
-            "slower than the usual 95th percentile" if name == Metric.LATENCY_P95 else name.replace("_", " "),
+            "slower than the usual 95th percentile" if name == Metric.LATENCY_P95 else LABELS[Metric(name)],
             datetime.fromisoformat(one["warned_at"]) if one["warned_at"] else None,
             figure(unit, one["value"]),
             figure(unit, one["before"]),

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from rollouts.evaluation import Metric, from_json
+from rollouts.evaluation.explanation import LABELS
 from rollouts.models import Rollout, RolloutWatch
 from rollouts.watch.comparison import Compared
 from rollouts.watch.hours import LASTS, Before, Hour
@@ -82,7 +83,7 @@ def _explanation(rollout: Rollout, watch: RolloutWatch, before: Before) -> str:
             f" {before.span} hours, and 1,000 requests or three days are needed."
         )
     if watch.warned_at:
-        names = ", ".join(metric.value.replace("_", " ") for metric in Metric if metric.value in watch.warned_at)
+        names = ", ".join(label.lower() for metric, label in LABELS.items() if metric.value in watch.warned_at)
         return (
             f"{target.capitalize()} does worse than {baseline} did in the week before: {names}. Nothing was changed;"
             " decide whether the version or something else is the cause."

@@ -137,7 +137,7 @@ def test_watch__warned__listed_on_home_and_shown_on_the_page(failing: Rollout, c
     client.force_login(make_staff(Role.READER, failing.project))
     page: Any = client.get(f"/admin/rollouts/rollout/{failing.pk}/change/", {"project": str(failing.project_id)})
     text = b"".join(page.streaming_content).decode()
-    assert "Version 2 does worse than version 1 did in the week before: unanswered, error rate." in text
+    assert "Version 2 does worse than version 1 did in the week before: unanswered, errors." in text
     assert "Slower than the usual 95th percentile" in text
 
 
