@@ -13,7 +13,7 @@ from rollouts.evaluation.blocks import EMPTY, Block, without_unused_counts
 from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts, combined
 from rollouts.evaluation.factors import judged
 from rollouts.evaluation.one_user import block_design
-from rollouts.evaluation.policy import KEPT_MINUTES, RATES, Metric
+from rollouts.evaluation.policy import KEPT_MINUTES, RATES, WARMING_REQUESTS, Metric
 from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, UserState, alike
 from rollouts.evaluation.statistics.clustering import design_of_arms
 from rollouts.evaluation.statistics.evidence import added
@@ -40,7 +40,7 @@ def advance(state: State, counts: MinuteCounts) -> State:
         state = _entered(state, counts.stage)
     if counts.clusters:
         state = _clustered(state, counts)
-    compared = _rates_only(counts) if counts.settling or _is_cold(state, counts.minute) else counts
+    compared = _rates_only(counts) if counts.settling or _is_cold(state, counts) else counts
     if counts.stage < state.stage:
         # Late counts are a block of their own: if the arms do not differ, their requests are late alike.
         state = replace(state, **_judged(state, Block(compared.target, compared.baseline), state.baseline))
@@ -53,8 +53,8 @@ def advance(state: State, counts: MinuteCounts) -> State:
         minutes=state.minutes + 1,
         last_minute=counts.minute,
         last_stage=counts.stage,
-        target_minute=counts.minute if _served_any(counts.target) else state.target_minute,
-        baseline_minute=counts.minute if _served_any(counts.baseline) else state.baseline_minute,
+        target_minute=counts.minute if _requests_of(counts.target) else state.target_minute,
+        baseline_minute=counts.minute if _requests_of(counts.baseline) else state.baseline_minute,
         sample_ratio=state.sample_ratio.advance(
             stage=counts.stage, weight=counts.weight, target=counts.target.units, baseline=counts.baseline.units
         ),
@@ -69,14 +69,15 @@ def replay(state: State, minutes: Iterable[MinuteCounts]) -> State:
     return reduce(advance, minutes, state)
 
 
-def _is_cold(state: State, minute: int) -> bool:
-    """Returns whether an arm was last served so long ago that the provider's cache has forgotten its prompt. Which
-    minutes these are is known before them, so that what they leave out says nothing of the arms' outcomes."""
-    return minute - min(state.target_minute, state.baseline_minute) > KEPT_MINUTES
+def _is_cold(state: State, counts: MinuteCounts) -> bool:
+    """Returns whether an arm was last served so long ago that the provider's cache has forgotten its prompt, and is
+    served too little now to fill it again. Neither says anything of the outcomes of its requests."""
+    arms = ((state.target_minute, counts.target), (state.baseline_minute, counts.baseline))
+    return any(counts.minute - last > KEPT_MINUTES and _requests_of(arm) < WARMING_REQUESTS for last, arm in arms)
 
 
-def _served_any(arm: ArmCounts) -> bool:
-    return arm.requests + arm.uncompared > 0
+def _requests_of(arm: ArmCounts) -> int:
+    return arm.requests + arm.uncompared
 
 
 def _rates_only(counts: MinuteCounts) -> MinuteCounts:

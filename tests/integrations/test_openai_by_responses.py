@@ -315,6 +315,15 @@ def test_custom_tool__and_the_allowed_tools__have_the_form_of_the_api() -> None:
     ]
 
 
+@pytest.mark.parametrize("function", [True, "look", []])
+def test_call__whose_function_is_no_object__is_left_for_the_vendor_to_refuse(function: Any) -> None:
+    call = CALLED | {"function": function}
+
+    body, _ = built({"messages": [*ASK["messages"], {"role": "assistant", "tool_calls": [call]}]}, is_translated=False)
+
+    assert body["input"][-1] == call
+
+
 @pytest.mark.parametrize("provider", ["openai", "azure_openai"])
 def test_image_in_a_result__stays_in_the_result(provider: str) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}

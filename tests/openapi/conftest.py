@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.cache import cache
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
@@ -79,6 +80,7 @@ def _trial_input(project: Project) -> TrialInput:
 
 @pytest.fixture
 def populated(db: None, stored_requests: None) -> Populated:
+    cache.clear()  # It holds the limits of trials, which the tests of this folder share, as they share the project.
     project = Project.objects.create(pk=PROJECT_ID, name="described")
     row, key = make_key(project)
     member = Membership.objects.create(project=project, user=make_staff(name="described"), role=Role.READER)

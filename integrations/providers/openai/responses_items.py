@@ -68,7 +68,9 @@ def _call(call: Mapping[str, Any], custom: set[str]) -> Json:
     if call.get("type") == "custom" and isinstance(inner := call.get("custom"), Mapping):
         custom.add(str(call_id))
         return {"type": "custom_tool_call", "call_id": call_id, "name": inner.get("name"), "input": inner.get("input")}
-    function = call.get("function") or {}
+    function = call.get("function")
+    if not isinstance(function, Mapping):
+        return dict(call)  # The vendor refuses it with its own message.
     named = {"call_id": call_id, "name": function.get("name"), "arguments": function.get("arguments")}
     return {"type": "function_call", **named}
 

@@ -19,7 +19,7 @@ from rollouts.evaluation import (
     figures,
     initial_state,
 )
-from rollouts.evaluation.policy import KEPT_MINUTES
+from rollouts.evaluation.policy import KEPT_MINUTES, WARMING_REQUESTS
 from tests.rollouts.evaluation.minutes import arm, start
 
 VALUES = (Metric.LATENCY_P95, Metric.LATENCY_AVERAGE, Metric.COST)
@@ -133,3 +133,12 @@ def test_cold__first_request_after_a_pause__is_counted_and_the_next_minute_judge
     second = after(first, 1, SLOW, USUAL, settling=False)
     for metric in VALUES:
         assert first.metrics[metric] == state.metrics[metric] != second.metrics[metric]
+
+
+def test_cold__burst_that_fills_the_cache__is_judged() -> None:
+    few, burst = (
+        _every(KEPT_MINUTES + 1, arm(count, ms=(9000,) * count)) for count in (WARMING_REQUESTS - 1, WARMING_REQUESTS)
+    )
+
+    assert few.metrics[Metric.LATENCY_AVERAGE] == start().metrics[Metric.LATENCY_AVERAGE]
+    assert assess(burst).metrics[Metric.LATENCY_AVERAGE].status is Status.FAILING
