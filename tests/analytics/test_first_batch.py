@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import random
+import shutil
+import signal
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -115,3 +117,44 @@ def test_first_batch__engine_killed_as_a_table_gets_it__every_table_has_each_rec
             assert store.tries >= 2
             assert rows_of("requests", project) == RECORDS
             assert differences_of(project) == []
+
+
+class UnnamingStore:
+    """Takes the second batch, and leaves what a kill leaves in the microseconds between the token of a part and its
+    name: the tokens of all tables, and none of the parts."""
+
+    def __init__(self, place: Place) -> None:
+        self.tokens: list[str] = []
+        self._place = place
+
+    def insert(self, rows: Sequence[Sequence[Any]], token: str) -> None:
+        is_new, self.tokens = token not in self.tokens, [*self.tokens, token]
+        insert_into_store(rows, token)
+        if is_new and len(self.tokens) == 2:
+            directory = self._place.engine.directory
+            self._place.engine.stop(signal.SIGKILL)
+            for table in directory.glob("store/*/*/deduplication_logs"):
+                last = (table / "deduplication_log_1.txt").read_text().splitlines()[-1:]
+                for part in (line.split("\t")[1] for line in last):
+                    shutil.rmtree(table.parent / part)
+            self._place.kill_engine()
+            raise AnalyticsUnavailableError("killed")
+
+
+def test_batch__engine_killed_before_its_parts_have_their_names__is_stored_when_sent_again(
+    tmp_path: Path, settings: Settings, stores: None
+) -> None:
+    project = uuid4()
+    with place_in(tmp_path / "place", settings, Place) as place:
+        migrator.migrate()
+        store = UnnamingStore(place)
+        for _ in range(2):
+            write(place, project, 20)
+            shipper = Shipper(place.directory / "spool", insert=store.insert)
+            shipper.drain()
+            shipper.close()
+        first, again = store.tokens[0], store.tokens[-1]
+
+        assert store.tokens == [first, again, again]
+        assert (rows_of("requests", project), differences_of(project)) == (40, [])
+        assert rows_of("payloads", project) == 40

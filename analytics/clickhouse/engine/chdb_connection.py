@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from analytics.clickhouse.engine.errors import EngineError
+from analytics.clickhouse.engine.interrupted_inserts import forget_interrupted_inserts
 from analytics.clickhouse.engine.native_blocks import Column
 from analytics.clickhouse.engine.protocol import quote_identifier
 from analytics.clickhouse.engine.rights import write_configuration
@@ -139,6 +140,7 @@ class ChdbEngine:
 
     def open(self, database: str) -> None:
         """Opens the directory, keeps it open, and creates `database`, the only one for clients, when it is absent."""
+        forget_interrupted_inserts(self._directory)
         config = write_configuration(self._directory, database)
         settings = {**self._settings, "config-file": quote(str(config))}
         self._path = f"{quote(str(self._directory))}?" + "&".join(f"{name}={value}" for name, value in settings.items())
