@@ -68,7 +68,7 @@ KEPT_MINUTES = 4
 it for five minutes. Later, the arm is cold, and its latency and cost are not judged."""
 
 WARMING_REQUESTS = 20
-"""The requests of one minute in which an arm that was cold is judged all the same: the first of them fills the cache,
+"""With so many requests in one minute an arm that was cold is judged all the same: the first of them fills the cache,
 and the others find it filled. So traffic that comes in bursts is judged too."""
 
 PASS_AT = -math.log(0.05)

@@ -17,10 +17,12 @@ from pathlib import Path
 logger = logging.getLogger("analytics.engine")
 
 _LOG = re.compile(r"deduplication_log_(\d+)\.txt\Z")
+# A line of a log has an operation, the name of a part, and its token.
+_LINE = re.compile(r"(\d+)\t([^\t]+)\t([^\t]+)\Z")
+_ADDED, _DROPPED = "1", "2"
 # The name of a part is its partition, its first and last block, its level, and the version of its latest mutation:
 # https://clickhouse.com/docs/engines/table-engines/mergetree-family/custom-partitioning-key
-_PART = re.compile(r"[^_]+_(\d+)_(\d+)_\d+(_\d+)?\Z")
-_ADDED, _DROPPED = "1", "2"
+_PART = re.compile(r"[^_]+_\d+_(\d+)_\d+(_\d+)?\Z")
 
 
 def forget_interrupted_inserts(directory: Path) -> None:
@@ -28,32 +30,32 @@ def forget_interrupted_inserts(directory: Path) -> None:
     that its table has. No engine may have the directory open."""
     for folder in directory.glob("store/*/*/deduplication_logs"):
         logs = sorted((int(found[1]), path) for path in folder.iterdir() if (found := _LOG.match(path.name)))
-        if not logs:
-            continue
-        latest = logs[-1][1]
-        written = "".join(path.read_text(encoding="utf-8") for _, path in logs)
-        stored = max(_last_blocks(path.name for path in folder.parent.iterdir()), default=0)
-        dropped = [
-            f"{_DROPPED}\t{part}\t{token}\n"
-            for part, token in _tokens(written)
-            if any(block > stored for block in _last_blocks([part]))
-        ]
+        stored = max((_last_block(path.name) for path in folder.parent.iterdir()), default=0)
+        lines = (line for _, path in reversed(logs) for line in reversed(path.read_text("utf-8").splitlines()))
+        dropped = [f"{_DROPPED}\t{part}\t{token}\n" for part, token in _newer_than(stored, lines)]
         if dropped:
             logger.warning("engine.insert_interrupted table=%s parts=%d", folder.parent.name, len(dropped))
-            with latest.open("a", encoding="utf-8") as log:
+            with logs[-1][1].open("a", encoding="utf-8") as log:
                 log.writelines(dropped)
 
 
-def _tokens(log: str) -> Iterator[tuple[str, str]]:
-    """Yields the parts with their tokens that a log adds and does not drop again."""
-    added: dict[str, str] = {}
-    for operation, part, token in re.findall(r"^(\d+)\t([^\t\n]+)\t([^\t\n]+)$", log, re.MULTILINE):
-        if operation == _ADDED:
-            added[token] = part
-        else:
-            added.pop(token, None)
-    return ((part, token) for token, part in added.items())
+def _newer_than(stored: int, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yields the parts beyond the block `stored` with their tokens, unless these were dropped again. Takes the lines of
+    the logs from the last to the first: numbers of blocks rise, so that few are read."""
+    gone = set()
+    for line in lines:
+        if not (found := _LINE.match(line)):
+            continue
+        operation, part, token = found.groups()
+        if operation == _DROPPED:
+            gone.add(token)
+        elif operation == _ADDED and _last_block(part) <= stored:
+            return
+        elif operation == _ADDED and token not in gone:
+            yield part, token
 
 
-def _last_blocks(parts: Iterable[str]) -> Iterator[int]:
-    return (int(found[2]) for part in parts if (found := _PART.match(part)))
+def _last_block(part: str) -> int:
+    """Returns the number of a part's last block, 0 for another name."""
+    found = _PART.match(part)
+    return int(found[1]) if found else 0
