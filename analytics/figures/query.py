@@ -1,0 +1,218 @@
+"""A saved question for a figure, and its answers: one value, a value for each key of a group, or values over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from analytics.figures.filters import MAX_NAME_CHARACTERS, figure_named, groups_of, parse_filters, refused
+from analytics.figures.registry import Figure, FigureSource
+from analytics.parameters.ranges import TimeRange
+from analytics.parameters.requests import RequestParameters
+from analytics.presenters.metrics import interval_of
+from analytics.queries.measures import METADATA, MeasuredRow, Scope, measure, measure_intervals
+from analytics.queries.score_measures import ScoreScope, measure_score_intervals, measure_scores
+from analytics.queries.usage import Interval, list_beginnings
+from core.keys.services import METADATA_PREFIX
+
+MAX_TAG_CHARACTERS = 64
+_FIELDS = ("figure", "group_by", "tag", "filters")
+DEFAULT_TOP, MAX_TOP = 5, 20
+# A series has at most this many intervals, those at the end of its range.
+MAX_INTERVALS = 1_000
+
+Values = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class FigureQuery:
+    """A figure of the requests or scores that match `filters`, split by `group_by` unless that is empty.
+
+    `filters` are those of `listRequests` or of the figures about scores, by name, as an address has them. `tag` is the
+    name of the metadata of `group_by` "metadata".
+    """
+
+    figure: str
+    group_by: str = ""
+    filters: Mapping[str, str] = field(default_factory=dict)
+    tag: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"figure": self.figure, "group_by": self.group_by, "tag": self.tag, "filters": dict(self.filters)}
+
+    @classmethod
+    def from_json(cls, given: Any) -> FigureQuery:
+        """Returns the question. Raises ValidationError that names the field, also for a figure, a group or a filter
+        that is not there any more."""
+        if not isinstance(given, Mapping):
+            raise refused("query", "Must be an object.")
+        for name in given:
+            if name not in _FIELDS:
+                raise refused(str(name)[:MAX_NAME_CHARACTERS], "There is no such field.")
+        query = cls(
+            figure=_text(given, "figure"),
+            group_by=_text(given, "group_by"),
+            filters=_texts(given.get("filters", {})),
+            tag=_text(given, "tag"),
+        )
+        query.check()
+        return query
+
+    def check(self) -> None:
+        """Raises ValidationError that names the field which cannot be answered."""
+        figure = figure_named(self.figure)
+        if self.group_by and self.group_by not in groups_of(figure):
+            there_are = ", ".join(groups_of(figure))
+            raise refused("group_by", f"{figure.label} has no such group. There are: {there_are}.")
+        if (self.group_by == METADATA) != bool(self.tag):
+            raise refused("tag", "The name of the metadata goes with group_by=metadata, and only with that.")
+        if len(self.tag) > MAX_TAG_CHARACTERS:
+            raise refused("tag", f"Has more than {MAX_TAG_CHARACTERS} characters.")
+        parse_filters(figure, self.filters)
+
+
+def _text(given: Mapping[Any, Any], name: str) -> str:
+    value = given.get(name, "")
+    if not isinstance(value, str):
+        raise refused(name, "Must be a text.")
+    return value
+
+
+def _texts(given: Any) -> Mapping[str, str]:
+    if not isinstance(given, Mapping):
+        raise refused("filters", "Must be an object.")
+    found: dict[str, str] = {}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise refused(f"filters.{str(name)[:MAX_NAME_CHARACTERS]}", "Must be a text or a number.")
+        if value != "":
+            found[str(name)] = str(value)
+    return found
+
+
+@dataclass(frozen=True)
+class KeyValues:
+    """The values of the asked figures for one key of a group; the key is empty without a group."""
+
+    key: str
+    values: Values
+
+
+@dataclass(frozen=True)
+class Series:
+    """The values of one figure for one key, one of each interval; None where there was nothing to measure."""
+
+    figure: str
+    key: str
+    values: Values
+
+
+@dataclass(frozen=True)
+class SeriesOverTime:
+    interval: Interval
+    starts: Sequence[datetime]
+    series: Sequence[Series]
+
+
+def value_of(project_id: UUID, query: FigureQuery, time_range: TimeRange) -> float | None:
+    """Returns the figure over the whole range, whatever the query is split by; None with nothing to measure. Raises
+    ValidationError, and the errors of the analytics store."""
+    [total] = values_of(project_id, replace(query, group_by="", tag=""), [query.figure], time_range)
+    return total.values[0]
+
+
+def values_of(
+    project_id: UUID, query: FigureQuery, figures: Sequence[str], time_range: TimeRange, *, limit: int = MAX_TOP
+) -> list[KeyValues]:
+    """Returns the values of several figures of one source, those of `query.figure` aside: of the keys with the largest
+    first figure, or in total without a group. Raises as `value_of` does."""
+    named = _figures(figures)
+    rows = _measure(project_id, query, named, time_range, None, limit=limit)
+    if not rows and not query.group_by:
+        return [KeyValues("", _without_any(named))]
+    return [KeyValues(row.key, _known(row.values)) for row in rows]
+
+
+def series_of(
+    project_id: UUID,
+    query: FigureQuery,
+    time_range: TimeRange,
+    *,
+    figures: Sequence[str] = (),
+    interval: Interval | None = None,
+    top: int = DEFAULT_TOP,
+) -> SeriesOverTime:
+    """Returns the figure over time, or `figures`: a series for each of the `top` keys of a group. Without `interval`
+    the length of the range decides which one. Raises as `value_of` does."""
+    named = _figures(figures or [query.figure])
+    chosen = interval or interval_of(time_range)
+    end = max(time_range.start, min(time_range.end, datetime.now(UTC)))
+    starts = list_beginnings(time_range.start, end, chosen, limit=MAX_INTERVALS)
+    shown = TimeRange(max(time_range.start, starts[0]), end)
+    keys = [""]
+    if query.group_by:
+        keys = [row.key for row in _measure(project_id, query, named, shown, None, limit=top)]
+    rows = _measure(project_id, query, named, shown, chosen, keys=keys if query.group_by else None) if keys else []
+    by_place = {(row.key, row.start): _known(row.values) for row in rows}
+    nothing = _without_any(named)
+    series = [
+        Series(figure.name, key, [by_place.get((key, start), nothing)[place] for start in starts])
+        for key in keys
+        for place, figure in enumerate(named)
+    ]
+    return SeriesOverTime(chosen, starts, series)
+
+
+def _figures(names: Sequence[str]) -> list[Figure]:
+    named = [figure_named(name) for name in names]
+    if len({figure.source for figure in named}) > 1:
+        raise refused("figure", "Figures about requests and about scores do not go together.")
+    return named
+
+
+def _measure(
+    project_id: UUID,
+    query: FigureQuery,
+    figures: Sequence[Figure],
+    time_range: TimeRange,
+    interval: Interval | None,
+    *,
+    keys: Sequence[str] | None = None,
+    limit: int = 1,
+) -> list[MeasuredRow]:
+    query.check()
+    names = [figure.name for figure in figures]
+    if figures[0].source is FigureSource.SCORES:
+        scores = _score_scope(project_id, query, time_range)
+        if interval is None:
+            return measure_scores(scores, names, limit=limit)
+        return measure_score_intervals(scores, names, interval, keys=keys)
+    scope = _scope(project_id, query, time_range)
+    if interval is None:
+        return measure(scope, names, limit=limit)
+    return measure_intervals(scope, names, interval, keys=keys)
+
+
+def _scope(project_id: UUID, query: FigureQuery, time_range: TimeRange) -> Scope:
+    parameters = parse_filters(figure_named(query.figure), query.filters)
+    if not isinstance(parameters, RequestParameters):
+        raise refused("figure", "Is not a figure about requests.")
+    tag = f"{METADATA_PREFIX}{query.tag}" if query.tag else ""
+    return Scope(project_id, time_range.start, time_range.end, parameters.to_filter(), query.group_by, tag)
+
+
+def _score_scope(project_id: UUID, query: FigureQuery, time_range: TimeRange) -> ScoreScope:
+    filters: Mapping[str, Any] = parse_filters(figure_named(query.figure), query.filters).validated_data
+    return ScoreScope(project_id, time_range.start, time_range.end, dict(filters), query.group_by)
+
+
+def _known(values: Sequence[float]) -> Values:
+    return [value if math.isfinite(value) else None for value in values]
+
+
+def _without_any(figures: Sequence[Figure]) -> Values:
+    return [0.0 if figure.is_sum else None for figure in figures]
