@@ -16,6 +16,9 @@ from gateway.tables.alert import AlertSecret as AlertSecret
 from gateway.tables.alert import BudgetAlert as BudgetAlert
 from gateway.tables.alert import OperatorAlert as OperatorAlert
 from gateway.tables.end_user import EndUserLimit as EndUserLimit
+from gateway.tables.figure_alert import AlertChannel as AlertChannel
+from gateway.tables.figure_alert import AlertEvent as AlertEvent
+from gateway.tables.figure_alert import FigureAlert as FigureAlert
 from gateway.tables.group import ModelGroupRow as ModelGroupRow
 from gateway.tables.stored_object import StoredObject as StoredObject
 from gateway.tables.trial import Trial as Trial

@@ -11,6 +11,7 @@ from django.db.models.signals import post_delete, post_save
 
 from analytics.telemetry.prompt_calls import prompt_calls_stored
 from core.models import ApiKey, Project
+from gateway.alerts.rollouts import raise_of_watch
 from gateway.alerts.secrets import ensure_secret
 from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow
 from gateway.snapshot.announcements import PRICES, announce
@@ -18,6 +19,7 @@ from integrations.models import ModelPrice, ProviderIntegration
 from integrations.signals import model_list_changed, prices_changed
 from prompts.models import PromptConfig
 from rollouts.models import Rollout
+from rollouts.signals import watch_warned
 
 
 def _project_changed(instance: Project, **_: Any) -> None:
@@ -59,6 +61,7 @@ def _settings_saved(instance: GatewaySettings, raw: bool = False, **_: Any) -> N
 def connect() -> None:
     post_save.connect(_settings_saved, sender=GatewaySettings, dispatch_uid="gateway.alert_secret")
     prompt_calls_stored.connect(_prompt_calls_stored, dispatch_uid="gateway.prompt_outcomes")
+    watch_warned.connect(raise_of_watch, dispatch_uid="gateway.rollout_watch")
     prices_changed.connect(_prices_changed, dispatch_uid="gateway.prices")
     model_list_changed.connect(_model_list_changed, dispatch_uid="gateway.model_list")
     for signal in (post_save, post_delete):

@@ -10,6 +10,7 @@ from celery import shared_task
 from analytics.errors import AnalyticsUnavailableError
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
+from gateway.figure_alerts.check import check_due_alerts
 from gateway.guardrails import verdict_scores as scores
 from gateway.judging.retention import expire_judgements as expire
 from gateway.trials.run import run_due_trial
@@ -27,6 +28,12 @@ def watch_budgets() -> None:
     raise_alerts()
     for delivery_id in due_deliveries():
         deliver_alert.delay(delivery_id)
+
+
+@shared_task(name="gateway.check_alerts")
+def check_alerts() -> None:
+    """Looks at the alerts on figures that are due, twice a minute. Concurrent runs look at no alert twice."""
+    check_due_alerts()
 
 
 @shared_task(name="gateway.deliver_alert")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.api.routers import ProjectRouter
 from gateway.end_users.viewsets import EndUserLimitViewSet
+from gateway.figure_alerts.viewsets import AlertChannelViewSet, FigureAlertViewSet
 from gateway.model_groups.viewsets import ModelGroupViewSet
 from gateway.playground.viewsets import PlaygroundViewSet
 from gateway.trials.viewsets import TrialViewSet
@@ -16,6 +17,8 @@ router.register("usage", UsageViewSet, "usage")
 router.register("problems", ProblemViewSet, "problem")
 router.register("end-user-limits", EndUserLimitViewSet, "end-user-limit")
 router.register("model-groups", ModelGroupViewSet, "model-group")
+router.register("alerts", FigureAlertViewSet, "alert")
+router.register("alert-channels", AlertChannelViewSet, "alert-channel")
 router.register("playground", PlaygroundViewSet, "playground")
 router.register("trials", TrialViewSet, "trial")
 

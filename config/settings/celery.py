@@ -26,6 +26,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "reconcile-rollups": {"task": "analytics.reconcile_rollups", "schedule": crontab(hour=2, minute=17)},
     "expire-judgements": {"task": "gateway.expire_judgements", "schedule": crontab(hour=3, minute=7)},
     "watch-budgets": {"task": "gateway.watch_budgets", "schedule": 30.0, "options": {"expires": 25}},
+    "check-alerts": {"task": "gateway.check_alerts", "schedule": 30.0, "options": {"expires": 25}},
     "finish-deletions": {"task": "analytics.finish_deletions", "schedule": 5.0, "options": {"expires": 4}},
     # The argument is the minutes to look back: usually the newest requests, then slow ones, then missed ones.
     "score-verdicts": {"task": "gateway.score_verdicts", "schedule": 30.0, "args": (15,), "options": {"expires": 25}},

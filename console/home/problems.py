@@ -47,7 +47,11 @@ def _destination(visit: Visit, kind: ProblemKind, subject: str) -> tuple[str, st
         case "rollout_rolled_back" | "rollout_watch_warned":
             return "See why", visit.link("rollouts_rollout_change", subject)
         case "alert_undelivered":
-            return "See the alert", visit.link("gateway_budgetalert_change", subject)
+            # Others than budget alerts have no row of their own there.
+            budget = visit.link("gateway_budgetalert_change", subject) if subject.isdecimal() else ""
+            return "See the alert", budget or visit.link_if_there("alerts")
+        case "alert_firing" | "alert_broken":
+            return "See the alert", visit.link_if_there("alert", subject)
         case "trace_export_failing":
             return "See the destination", visit.link_if_there("trace_destinations", destination=subject)
         case _:

@@ -21,13 +21,14 @@ NOT_AUDITED = _each(
     "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback"
     " createFeedbackToken tryModel compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"
     " checkPrompt createTrial estimateTrial cancelTrial pickTrialWinner deleteTrial"
-    " testTraceDestination renderPrompt addReviewItem nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
+    " testTraceDestination testAlert renderPrompt"
+    " addReviewItem nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
 )
 _ACTIONS = {"POST": CREATED, "DELETE": DELETED}
 # A PUT that replaces values with the same ones changes nothing.
 _WITHOUT_ENTRY = _each(
     "putSettings restoreSettings changeApiKey updateIntegration changeMember updatePromptConfig setPrice revokeApiKey"
-    " replaceModelGroup changeEndUserLimit changeTraceDestination"
+    " replaceModelGroup changeEndUserLimit changeTraceDestination changeAlert changeAlertChannel silenceAlert"
     " deleteSession deleteRequest"
 )
 

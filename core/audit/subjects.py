@@ -111,6 +111,18 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "gateway.modelgrouprow": Subject("model group", ("name", "strategy", "members"), label="name"),
     "gateway.alertsecret": Subject("webhook secret", (), secrets=("token",), label="project"),
+    "gateway.alertchannel": Subject(
+        "alert channel",
+        ("name", "kind", "receives_project_alerts"),
+        secrets=("encrypted_url", "emails"),
+        label="name",
+    ),
+    "gateway.figurealert": Subject(
+        "alert",
+        ("name", "condition", "threshold", "window_minutes", "min_requests", "repeat_minutes", "silenced_until"),
+        describes_itself=True,
+        label="name",
+    ),
     "prompts.promptconfig": Subject("prompt", ("name", "description"), label="name"),
     "prompts.promptversion": Subject(
         "prompt version", ("number", "model", "commit_message"), project="config.project_id"

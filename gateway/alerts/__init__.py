@@ -1,2 +1,3 @@
-"""Alerts about a project's monthly budget: at 50, 80 and 100 percent, each sent once a month (docs/limits.md). `watch`
-raises them, `delivery` sends them by `webhook` and by `mail`."""
+"""Alerts of projects: about the month's budget (docs/limits.md) and about rollouts at 100 %; alerts on figures are in
+`gateway.figure_alerts`. `watch` and `rollouts` raise them, `recipients` says who gets them, `messages` what they are
+told, and `delivery` sends it by `webhook`, `slack` and `mail`."""

@@ -10,11 +10,13 @@ from django.db.models import F
 from django.utils import timezone
 
 from core.encryption.fernet import UndecryptableError
-from gateway.alerts import mail, webhook
+from gateway.alerts import mail, slack, webhook
 from gateway.alerts.errors import DeliveryError
+from gateway.alerts.messages import message_of
+from gateway.alerts.recipients import address_of
 from gateway.alerts.secrets import secret_of
-from gateway.selectors import project_settings
 from gateway.tables.alert import AlertDelivery
+from gateway.tables.figure_alert import AlertEvent
 
 logger = logging.getLogger("gateway.alerts")
 
@@ -33,7 +35,7 @@ def due_deliveries(now: datetime | None = None) -> list[int]:
 
 def deliver(delivery_id: int) -> None:
     """Tries a delivery once, unless another worker is at it, it is not due, or it has ended."""
-    row = AlertDelivery.objects.select_related("alert__project").filter(pk=delivery_id).first()
+    row = AlertDelivery.objects.select_related("alert__project", "event", "receiver").filter(pk=delivery_id).first()
     if row is None or not _claim(row):
         return
     try:
@@ -43,7 +45,7 @@ def deliver(delivery_id: int) -> None:
         return
     row.state, row.delivered_at, row.last_error = _State.DELIVERED, timezone.now(), ""
     row.save(update_fields=["state", "delivered_at", "last_error"])
-    logger.info("alert.delivered alert_id=%s channel=%s", row.alert_id, row.channel)
+    logger.info("alert.delivered alert_id=%s channel=%s", row.about.pk, row.channel)
 
 
 def pause_after(attempts: int) -> timedelta:
@@ -61,31 +63,37 @@ def _claim(row: AlertDelivery) -> bool:
 
 
 def _send(row: AlertDelivery) -> None:
-    # The current addresses count: a wrong one may have been corrected since the alert.
-    given = project_settings(row.alert.project_id)
-    url, addresses = given.alert_webhook_url, given.alert_emails
-    if not (url if row.channel == AlertDelivery.Channel.WEBHOOK else addresses):
-        raise DeliveryError("the address is no longer set", is_final=True)
+    message, address = message_of(row), address_of(row)
     if row.channel == AlertDelivery.Channel.EMAIL:
-        mail.send(row.alert, addresses)
-        return
+        mail.send_email(message.subject, message.text, address.emails)
+    elif row.channel == AlertDelivery.Channel.SLACK:
+        webhook.post(address.url, slack.body_of(message))
+    else:
+        webhook.post(address.url, message.body(), _secret(row))
+
+
+def _secret(row: AlertDelivery) -> str:
     try:
-        secret = secret_of(row.alert.project_id)
+        return secret_of(row.about.project_id)
     except UndecryptableError:
         raise DeliveryError("the signing secret cannot be decrypted; rotate it") from None
-    webhook.post(url, webhook.body_of(row.alert), secret)
 
 
 def _note_failure(row: AlertDelivery, error: DeliveryError) -> None:
     row.last_error = str(error)[:200]
-    if error.is_final or row.attempts >= MAX_ATTEMPTS:
+    if error.is_final or row.attempts >= MAX_ATTEMPTS or _is_test(row):
         row.state = _State.FAILED
     row.save(update_fields=["state", "last_error"])
     logger.warning(
         "alert.not_delivered alert_id=%s channel=%s attempts=%d state=%s reason=%s",
-        row.alert_id,
+        row.about.pk,
         row.channel,
         row.attempts,
         row.state,
         row.last_error,
     )
+
+
+def _is_test(row: AlertDelivery) -> bool:
+    """Returns whether somebody waits for the outcome, so that a later attempt would only confuse."""
+    return row.event is not None and row.event.kind == AlertEvent.Kind.TEST

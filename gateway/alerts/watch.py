@@ -10,9 +10,9 @@ from decimal import Decimal
 from django.db import transaction
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from gateway.alerts.recipients import deliveries_of_project
 from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
-from gateway.project_settings.settings import ProjectSettings
 from gateway.selectors import rows_with_budget
 from gateway.tables.alert import AlertDelivery, BudgetAlert
 
@@ -77,16 +77,6 @@ def _raise(row: GatewaySettings, month: str, percent: int, spent: Decimal, budge
         )
         if not is_new:
             return None
-        channels = _channels(row.settings)
-        AlertDelivery.objects.bulk_create(AlertDelivery(alert=alert, channel=channel) for channel in channels)
+        AlertDelivery.objects.bulk_create(deliveries_of_project(alert))
     logger.warning("budget.reached project_id=%s month=%s percent=%d", row.project_id, month, percent)
     return alert
-
-
-def _channels(settings: ProjectSettings) -> list[AlertDelivery.Channel]:
-    channels = []
-    if settings.alert_webhook_url:
-        channels.append(AlertDelivery.Channel.WEBHOOK)
-    if settings.alert_emails:
-        channels.append(AlertDelivery.Channel.EMAIL)
-    return channels

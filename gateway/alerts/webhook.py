@@ -1,4 +1,4 @@
-"""Sends alerts as signed POST requests. Anyone with the right to change settings chooses the address, so only public
+"""Sends alerts as POST requests. Anyone with the right to change settings chooses the address, so only public
 addresses are connected to."""
 
 from __future__ import annotations
@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import json
 import time
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,7 +16,6 @@ from django.conf import settings
 
 from gateway.alerts.errors import DeliveryError
 from gateway.protocol.headers import PREFIX
-from gateway.tables.alert import BudgetAlert
 from integrations.transport.addresses import PrivateAddressError
 from integrations.transport.resolver import AiohttpResolver, Resolver, any_address, only_public
 from integrations.transport.tls import client_context
@@ -25,33 +24,18 @@ SIGNATURE = f"{PREFIX}signature"
 _SECONDS = 10.0
 
 
-def body_of(alert: BudgetAlert) -> bytes:
-    """Returns the webhook's body. `id` is the same at every attempt, so that a receiver can detect a repetition."""
-    content = {
-        "type": "budget.alert",
-        "id": f"{alert.project_id}/{alert.month}/{alert.threshold_percent}",
-        "project_id": str(alert.project_id),
-        "project_name": alert.project.name,
-        "month": alert.month,
-        "threshold_percent": alert.threshold_percent,
-        "budget_usd": float(alert.budget_usd),
-        "spent_usd": float(alert.spent_usd),
-        "created_at": alert.created_at.isoformat().replace("+00:00", "Z"),
-    }
-    return json.dumps(content, separators=(",", ":")).encode()
-
-
 def signature(body: bytes, secret: str, at: int) -> str:
     """Returns the signature header: `t=<Unix time>,v1=<HMAC-SHA256 of "<t>.<body>" in hexadecimal>`."""
     digest = hmac.new(secret.encode(), b"%d." % at + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"
 
 
-def post(url: str, body: bytes, secret: str, *, allow_private: bool = False) -> None:
-    """Posts a signed body. `allow_private` permits a private address, which an operator chose. Redirects are not
-    followed. Raises DeliveryError unless the receiver answers 2xx."""
+def post(url: str, body: bytes, secret: str = "", *, allow_private: bool = False) -> None:
+    """Posts a body, signed if there is a secret. `allow_private` permits a private address, which an operator chose.
+    Redirects are not followed. Raises DeliveryError unless the receiver answers 2xx."""
     try:
-        status = asyncio.run(_post(url, body, signature(body, secret, int(time.time())), allow_private))
+        signed = {SIGNATURE: signature(body, secret, int(time.time()))} if secret else {}
+        status = asyncio.run(_post(url, body, signed, allow_private))
     except PrivateAddressError:
         raise DeliveryError("the address is on a private network", is_final=True) from None
     except TimeoutError:
@@ -63,7 +47,7 @@ def post(url: str, body: bytes, secret: str, *, allow_private: bool = False) -> 
         raise DeliveryError(f"the receiver answered {status}")
 
 
-async def _post(url: str, body: bytes, signed: str, allow_private: bool) -> int:
+async def _post(url: str, body: bytes, signed: Mapping[str, str], allow_private: bool) -> int:
     resolver = Resolver(any_address if allow_private or settings.ALLOW_PRIVATE_UPSTREAMS else only_public)
     parts = urlsplit(url)
     # A literal IP address is never resolved, so it is checked here.
@@ -71,7 +55,7 @@ async def _post(url: str, body: bytes, signed: str, allow_private: bool) -> int:
     connector = aiohttp.TCPConnector(
         ssl=client_context(), force_close=True, use_dns_cache=False, resolver=AiohttpResolver(resolver)
     )
-    headers = {"content-type": "application/json", "user-agent": "prompt-gateway", SIGNATURE: signed}
+    headers = {"content-type": "application/json", "user-agent": "prompt-gateway", **signed}
     options: dict[str, Any] = {"data": body, "headers": headers, "allow_redirects": False}
     async with (
         asyncio.timeout(_SECONDS),

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.monitoring import SPOOL
@@ -22,6 +23,7 @@ from analytics.wire.metrics import Totals
 from gateway.reports.limit_usage import month_usage
 from gateway.reports.shapes import Problem, ProblemKind, Problems
 from gateway.tables.alert import AlertDelivery
+from gateway.tables.figure_alert import AlertEvent, FigureAlert
 from integrations.errors import HealthUnavailableError
 from integrations.health.reader import HealthStatus, project_health
 from rollouts.evaluation.words import first_sentence
@@ -182,24 +184,43 @@ def _watches(question: _Question) -> Iterator[Problem]:
 
 
 def _deliveries(question: _Question) -> Iterator[Problem]:
+    within = (question.range.start, question.range.end)
+    of_budget = Q(alert__project_id=question.project_id, alert__created_at__range=within)
+    of_event = Q(event__project_id=question.project_id, event__created_at__range=within)
     rows = (
-        AlertDelivery.objects.filter(
-            alert__project_id=question.project_id,
-            alert__created_at__range=(question.range.start, question.range.end),
-        )
+        AlertDelivery.objects.filter(of_budget | of_event)
         .exclude(state=AlertDelivery.State.DELIVERED)
+        .exclude(event__kind=AlertEvent.Kind.TEST)
         .filter(attempts__gt=0)
-        .select_related("alert")
+        .select_related("alert", "event")
         .order_by("-id")
     )
     for row in rows[:_MAX_EACH]:
         state = "could not be delivered" if row.state == AlertDelivery.State.FAILED else "is not delivered yet"
         yield _problem(
             "alert_undelivered",
-            f"The alert about {row.alert} {state} by {row.channel}: {row.last_error.rstrip('.')}.",
-            subject=str(row.alert_id),
-            at=row.alert.created_at,
+            f"The alert about {row.about} {state} by {row.way}: {row.last_error.rstrip('.')}.",
+            subject=_subject_of(row),
+            at=row.about.created_at,
         )
+
+
+def _subject_of(row: AlertDelivery) -> str:
+    """Returns the id of the budget alert, of the alert on a figure, or of the rollout."""
+    event = row.event
+    return str(row.alert_id if event is None else event.alert_id or event.rollout_id)
+
+
+def _figure_alerts(question: _Question) -> Iterator[Problem]:
+    states = (FigureAlert.State.FIRING, FigureAlert.State.BROKEN)
+    rows = FigureAlert.objects.for_project(question.project_id).filter(state__in=states).order_by("-state_since")
+    loud = [row for row in rows if not row.is_silenced or row.state == FigureAlert.State.BROKEN]
+    for row in loud[:_MAX_EACH]:
+        if row.state == FigureAlert.State.BROKEN:
+            kind, message = "alert_broken", f"The alert {row.name} cannot be checked: {row.problem}"
+        else:
+            kind, message = "alert_firing", f"The alert {row.name} fires."
+        yield _problem(kind, message, subject=str(row.pk), at=row.state_since)
 
 
 def _trace_export(question: _Question) -> Iterator[Problem]:
@@ -231,5 +252,6 @@ def _spool(question: _Question) -> Iterator[Problem]:
 
 
 _FINDERS: tuple[Callable[[_Question], Iterator[Problem]], ...] = (
-    _providers, _budget, _rollouts, _watches, _deliveries, _trace_export, _spool, _error_share,
+    _providers, _budget, _rollouts, _watches, _deliveries, _figure_alerts, _trace_export, _spool,
+    _error_share,
 )  # fmt: skip

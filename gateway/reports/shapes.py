@@ -80,6 +80,8 @@ ProblemKind = Literal[
     "rollout_rolled_back",
     "rollout_watch_warned",
     "alert_undelivered",
+    "alert_firing",
+    "alert_broken",
     "trace_export_failing",
     "shipping_behind",
     "records_lost",

@@ -1,6 +1,9 @@
-"""The tables of alerts: budget alerts, their deliveries and secrets of webhooks, and alerts about the installation."""
+"""The tables of budget alerts, of the deliveries of all alerts of projects, of secrets of webhooks, and of alerts about
+the installation."""
 
 from __future__ import annotations
+
+from typing import cast
 
 from django.db import models
 from django.utils import timezone
@@ -8,6 +11,7 @@ from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
+from gateway.tables.figure_alert import CHANNEL_NAME_CHARACTERS, AlertChannel, AlertEvent
 
 
 class BudgetAlert(models.Model):
@@ -35,11 +39,13 @@ class BudgetAlert(models.Model):
 
 
 class AlertDelivery(models.Model):
-    """The delivery of an alert by one channel. `next_attempt_at` also keeps other workers away from a delivery that is
-    being tried."""
+    """The delivery of a budget alert or of an event by one channel. `next_attempt_at` also keeps other workers away
+    from a delivery that is being tried. `receiver` is the channel with its address; without a `channel_name` the
+    address is that of the project's settings."""
 
     class Channel(models.TextChoices):
         WEBHOOK = "webhook"
+        SLACK = "slack"
         EMAIL = "email"
 
     class State(models.TextChoices):
@@ -47,8 +53,12 @@ class AlertDelivery(models.Model):
         DELIVERED = "delivered"
         FAILED = "failed"
 
-    alert = models.ForeignKey(BudgetAlert, on_delete=models.CASCADE, related_name="deliveries")
+    alert = models.ForeignKey(BudgetAlert, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries")
+    event = models.ForeignKey(AlertEvent, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries")
     channel = models.CharField(max_length=10, choices=Channel.choices)
+    # A channel that was removed leaves its name in the history.
+    receiver = models.ForeignKey(AlertChannel, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    channel_name = models.CharField(max_length=CHANNEL_NAME_CHARACTERS, blank=True, default="")
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     attempts = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField(default=timezone.now)
@@ -58,7 +68,13 @@ class AlertDelivery(models.Model):
     class Meta:
         ordering = ["id"]
         verbose_name_plural = "alert deliveries"
-        constraints = [models.UniqueConstraint(fields=["alert", "channel"], name="alert_delivery_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["alert", "channel", "channel_name"], name="alert_delivery_once"),
+            models.UniqueConstraint(fields=["event", "channel", "channel_name"], name="alert_event_delivery_once"),
+            models.CheckConstraint(
+                condition=models.Q(alert__isnull=True) ^ models.Q(event__isnull=True), name="alert_delivery_of_one"
+            ),
+        ]
         indexes = [
             models.Index(
                 fields=["next_attempt_at"], name="alert_deliveries_pending", condition=models.Q(state="pending")
@@ -67,7 +83,17 @@ class AlertDelivery(models.Model):
 
     @override
     def __str__(self) -> str:
-        return f"{self.channel}: {self.state}"
+        return f"{self.way}: {self.state}"
+
+    @property
+    def about(self) -> BudgetAlert | AlertEvent:
+        """The budget alert or the event that is delivered."""
+        return cast("BudgetAlert | AlertEvent", self.alert or self.event)
+
+    @property
+    def way(self) -> str:
+        """The name of the channel, or what kind of address of the project's settings it is."""
+        return self.channel_name or self.channel
 
 
 class AlertSecret(models.Model):

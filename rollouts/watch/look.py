@@ -1,5 +1,5 @@
 """The watch over targets that get all of the traffic: every hour that has closed is compared with the baseline's last
-week. A warning is kept and logged once, and changes nothing else."""
+week. A warning is kept, logged and announced once, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.utils import timezone
 from analytics.queries.variants.by_record import visible_until
 from rollouts.evaluation import Action, Metric, from_json, to_json
 from rollouts.models import Rollout, RolloutStage, RolloutWatch
+from rollouts.signals import watch_warned
 from rollouts.states import TERMINAL, Status
 from rollouts.verdicts.evaluate import closed_until, each_in_turn
 from rollouts.verdicts.policies import policy_of
@@ -112,6 +113,8 @@ def _save(rollout: Rollout, seen: RolloutWatch, before: Before, hours: Sequence[
         watch.figures = {metric.value: to_json(one) for metric, one in found.items()}
         watch.warned_at = {**watch.warned_at, **{metric.value: end.isoformat() for metric in worse}}
         watch.save()
+        if worse:
+            watch_warned.send(sender=Rollout, rollout=rollout, metrics=worse, at=end)
     for metric in worse:
         logger.warning(
             "rollout.watch_warned project_id=%s rollout_id=%s metric=%s", rollout.project_id, rollout.pk, metric.value

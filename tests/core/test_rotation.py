@@ -18,6 +18,7 @@ from core.encryption.rotation import models_with_secrets, rotate_all
 from core.models import EncryptionCanary, Project
 from gateway.alerts.secrets import ensure_secret, secret_of
 from gateway.tables.alert import AlertSecret
+from gateway.tables.figure_alert import AlertChannel
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
 from integrations.services import IntegrationChange, add_integration, update_integration
@@ -56,7 +57,8 @@ def run(**options: Any) -> tuple[str, str]:
 
 
 def test_models__with_secrets__are_found() -> None:
-    assert set(models_with_secrets()) == {ProviderIntegration, AlertSecret, EncryptionCanary, TraceDestination}
+    secrets = {ProviderIntegration, AlertChannel, AlertSecret, EncryptionCanary, TraceDestination}
+    assert set(models_with_secrets()) == secrets
 
 
 def test_command__then_the_old_key_removed__every_secret_readable(project: Project, settings: Settings) -> None:

@@ -11,6 +11,7 @@ from core.roles import Role
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings
 from gateway.tables.alert import AlertSecret, BudgetAlert, OperatorAlert
+from gateway.tables.figure_alert import AlertChannel, AlertEvent, FigureAlert
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog, ProviderIntegration
 from integrations.services import IntegrationChange, add_integration
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
@@ -39,6 +40,7 @@ def one_of_everything(project: Project) -> dict[str, Any]:
     price = ModelPrice.objects.create(project=project, provider="openai", model="m", source="manual")
     BudgetAlert.objects.create(project=project, month="2026-11", threshold_percent=50, spent_usd="1", budget_usd="2")
     AlertSecret.objects.get_or_create(project=project, defaults={"token": "none"})
+    _add_alert(project)
     user = make_staff(name=f"account of {project.pk}")
     PriceSyncLog.objects.create(status="success", trigger="admin", started_at="2026-11-01T00:00:00Z")
     rows: dict[str, Any] = {
@@ -73,3 +75,31 @@ def one_of_everything(project: Project) -> dict[str, Any]:
         "auth_user": user,
     }
     return rows
+
+
+def _add_alert(project: Project) -> None:
+    """Adds an alert that fires, its channel and its history; there is no table of them in the admin."""
+    channel, _ = AlertChannel.objects.get_or_create(
+        project=project, name="On call", defaults={"kind": "email", "emails": ["ann@example.com"]}
+    )
+    alert, is_new = FigureAlert.objects.get_or_create(
+        project=project,
+        name="Failures",
+        defaults={
+            "query": {"figure": "error_rate", "filters": {"model": "gpt-4o-mini"}},
+            "condition": "above",
+            "threshold": 0.05,
+            "window_minutes": 15,
+            "state": "firing",
+            "value": 0.12,
+            "checked_at": "2026-11-01T00:00:00Z",
+            # A worker of the test's service leaves it as it is.
+            "next_check_at": "2100-01-01T00:00:00Z",
+        },
+    )
+    alert.channels.add(channel)
+    if is_new:
+        message = {"message": "Share of requests that failed: 12 %. The alert fires above 5 % over 15 minutes."}
+        AlertEvent.objects.create(
+            project=project, alert=alert, kind="fired", subject="Firing: Failures", content=message
+        )

@@ -23,6 +23,7 @@ from core.models import Membership, Project
 from core.roles import Role
 from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow, Trial, TrialAnswer, TrialInput
 from gateway.services import replace_settings
+from gateway.tables.figure_alert import AlertChannel, FigureAlert
 from prompts.labels import set_label
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import make_key, make_staff
@@ -33,6 +34,7 @@ from tests.factories.scores import make_score
 
 PROJECT_ID = UUID("00000000-0000-4000-8000-00000000c0de")
 REQUEST_ID = uuid7(1_790_000_000_000_000)
+ALERT_QUERY = {"figure": "total_cost_usd", "filters": {}}
 
 _SCHEMATHESIS = "schemathesis.pytest.plugin"
 
@@ -105,6 +107,11 @@ def populated(db: None, stored_requests: None) -> Populated:
     destination = TraceDestination.objects.create(
         project=project, name="local", endpoint="http://127.0.0.1:9/v1/traces"
     )
+    channel = AlertChannel.objects.create(project=project, name="on call", kind="email", emails=["a@x.example"])
+    alert = FigureAlert.objects.create(
+        project=project, name="spend", query=ALERT_QUERY, condition="above", threshold=5, window_minutes=60
+    )
+    alert.channels.add(channel)
     ModelGroupRow.objects.create(
         project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
     )
@@ -124,6 +131,8 @@ def populated(db: None, stored_requests: None) -> Populated:
             "rollout_id": str(rollout.pk),
             "change_id": change.pk,
             "request_id": REQUEST_ID,
+            "channel_id": str(channel.pk),
+            "alert_id": str(alert.pk),
             "trace_id": REQUEST_ID.replace("-", ""),
             "session_id": "session",
             "conversation_id": str(conversation.pk),

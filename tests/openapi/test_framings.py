@@ -41,6 +41,8 @@ TELLING: dict[str, dict[str, Any]] = {
     "changeEndUserLimit": {"rate_limit_rpm": 7},
     "createTraceDestination": {"endpoint": "http://127.0.0.1:9"},
     "changeTraceDestination": {"name": "another", "endpoint": "http://127.0.0.1:9"},
+    "changeAlert": {"threshold": 7},
+    "changeAlertChannel": {"name": "another"},
     "changeMember": {"role": "editor"},
     "updatePromptConfig": {"description": "another"},
     "createConversation": {"title": "a title"},

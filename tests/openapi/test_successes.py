@@ -29,6 +29,15 @@ _TRIAL = {"candidates": [{"model": "gpt-4o-mini"}, {"model": "gpt-4o"}]}
 BODIES: dict[str, Any] = {
     "createEndUserLimit": {"user_id": "bob"},
     "createTraceDestination": {"name": "new", "endpoint": "http://127.0.0.1:9"},
+    "createAlert": {
+        "name": "new",
+        "query": {"figure": "error_rate"},
+        "condition": "above",
+        "threshold": 0.05,
+        "window_minutes": 15,
+    },
+    "createAlertChannel": {"name": "new", "kind": "email", "emails": ["a@x.example"]},
+    "silenceAlert": {"until": None},
     "addIntegration": {"provider": "openai", "api_key": "sk-x", "base_url": "http://127.0.0.1:9/v1"},
     "issueApiKey": {"name": "new", "scopes": ["gateway"]},
     "addMember": {"username": "newcomer", "role": "reader"},

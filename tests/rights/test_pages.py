@@ -19,6 +19,7 @@ from core.rights.checks import every_page_has_a_line, page_names
 from core.rights.table import MODELS, PAGES
 from core.roles import RIGHTS_OF, Right, Role
 from gateway.models import Trial
+from gateway.tables.figure_alert import FigureAlert
 from tests.factories.core import make_key, make_staff
 from tests.factories.everything import one_of_everything
 from tests.openapi.conftest import REQUEST_ID
@@ -203,6 +204,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "rollout_id": rows["rollouts_rollout"].pk,
         "trial_id": Trial.objects.get_or_create(project=project, defaults={"input_limit": 1})[0].pk,
         "version_id": rows["prompts_promptversion"].pk,
+        "alert_id": FigureAlert.objects.filter(project=project).values_list("pk", flat=True)[0],
     }
 
 

@@ -2,67 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import smtplib
-import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from django.utils import timezone
-from typing_extensions import override
 
+from core.encryption.fernet import encrypt
 from gateway.alerts import delivery, mail
 from gateway.alerts.delivery import MAX_ATTEMPTS, deliver, due_deliveries, pause_after
 from gateway.alerts.secrets import rotate_secret, secret_of
 from gateway.models import GatewaySettings
 from gateway.tables.alert import AlertDelivery, AlertSecret, BudgetAlert
+from gateway.tables.figure_alert import AlertChannel
 from tests.factories.core import make_project
 from tests.factories.settings import make_settings
+from tests.gateway.alerts.receiver import Receiver, verified
 
 pytestmark = pytest.mark.django_db
-
-
-class Receiver(BaseHTTPRequestHandler):
-    """A webhook receiver that answers as it was set up and keeps the requests."""
-
-    statuses: ClassVar[list[int]] = []
-    received: ClassVar[list[tuple[dict[str, str], bytes]]] = []
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.received.append(({name.lower(): value for name, value in self.headers.items()}, body))
-        self.send_response(self.statuses.pop(0) if self.statuses else 200)
-        self.send_header("location", "/elsewhere")
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    @override
-    def log_message(self, format: str, *args: Any) -> None:
-        """Writes no log."""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Receiver) as running:
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_address[1]}/alerts?token=SECRET-IN-URL"
-        running.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def receiver(server: str, settings: Any) -> str:
-    Receiver.statuses.clear()
-    Receiver.received.clear()
-    settings.ALLOW_PRIVATE_UPSTREAMS = True
-    return server
 
 
 def make(channel: str, **given: Any) -> AlertDelivery:
@@ -81,13 +41,6 @@ def after(row: AlertDelivery) -> AlertDelivery:
 
 def make_due(row: AlertDelivery) -> None:
     AlertDelivery.objects.filter(pk=row.pk).update(next_attempt_at=timezone.now() - timedelta(seconds=1))
-
-
-def verified(headers: dict[str, str], body: bytes, secret: str) -> bool:
-    """Returns the verified message, checked by the steps that docs/limits.md gives to receivers."""
-    parts = dict(part.split("=", 1) for part in headers["x-svc-signature"].split(","))
-    expected = hmac.new(secret.encode(), parts["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
-    return hmac.compare_digest(expected, parts["v1"])
 
 
 def test_webhook__is_signed_and_says_what_happened(receiver: str) -> None:
@@ -266,3 +219,71 @@ def test_secret__that_cannot_be_read__is_reported_and_retried(receiver: str) -> 
     deliver(row.pk)
     assert after(row).state == "pending"
     assert "rotate it" in after(row).last_error
+
+
+def by_channel(kind: str, url: str = "", **given: Any) -> AlertDelivery:
+    row = make(kind)
+    channel = AlertChannel.objects.create(
+        project=row.alert.project, name="On call", kind=kind, encrypted_url=encrypt(url) if url else "", **given
+    )
+    AlertDelivery.objects.filter(pk=row.pk).update(receiver=channel, channel_name=channel.name)
+    return after(row)
+
+
+def test_slack__gets_its_json_with_escapes_and_no_signature(receiver: str) -> None:
+    row = by_channel("slack", receiver)
+    type(row.alert.project).objects.filter(pk=row.alert.project_id).update(name="R&D <!channel>")
+
+    deliver(row.pk)
+
+    ((headers, body),) = Receiver.received
+    content = json.loads(body)
+    assert list(content) == ["text"]
+    title, line = content["text"].split("\n", 1)
+    assert title == "*R&amp;D &lt;!channel&gt;: 80 % of the budget of 2026-11 is used*"
+    assert "8.50 USD of its budget of 10.00 USD" in line
+    assert headers["content-type"] == "application/json"
+    assert "x-svc-signature" not in headers
+    assert after(row).state == "delivered"
+
+
+def test_channel__webhook__is_signed_and_its_token_is_in_no_error_or_log(
+    receiver: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    row = by_channel("webhook", receiver)
+    Receiver.statuses[:] = [404]
+    deliver(row.pk)
+    assert after(row).last_error == "the receiver answered 404"
+    make_due(row)
+    deliver(row.pk)
+
+    headers, body = Receiver.received[1]
+    assert verified(headers, body, secret_of(row.alert.project_id))
+    assert "SECRET-IN-URL" not in caplog.text
+    assert str(after(row)) == "On call: delivered"
+
+
+def test_channel__removed__ends_the_delivery_and_leaves_its_name() -> None:
+    row = by_channel("email", emails=["a@x.example"])
+    AlertChannel.objects.all().delete()
+    deliver(row.pk)
+    assert (after(row).state, after(row).last_error) == ("failed", "the channel was removed")
+    assert after(row).channel_name == "On call"
+
+
+def test_channel__whose_address_cannot_be_read__is_reported_and_retried(receiver: str) -> None:
+    row = by_channel("slack", receiver)
+    AlertChannel.objects.update(encrypted_url="damaged")
+    deliver(row.pk)
+    assert Receiver.received == []
+    assert (after(row).state, after(row).last_error) == (
+        "pending",
+        "the address of the channel cannot be decrypted; enter it again",
+    )
+
+
+def test_channel__corrected_meanwhile__the_next_try_goes_there(mailoutbox: Any) -> None:
+    row = by_channel("email", emails=["old@x.example"])
+    AlertChannel.objects.update(emails=["new@x.example"])
+    deliver(row.pk)
+    assert mailoutbox[0].to == ["new@x.example"]

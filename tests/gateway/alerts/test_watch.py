@@ -19,6 +19,7 @@ from gateway.alerts.watch import raise_alerts, reached
 from gateway.limits import figures
 from gateway.limits.keys import Scope
 from gateway.tables.alert import AlertDelivery, BudgetAlert
+from gateway.tables.figure_alert import AlertChannel
 from tests.factories.core import make_project
 from tests.factories.settings import make_settings
 from tests.waiting import TIMEOUT_SECONDS
@@ -193,3 +194,14 @@ def test_alert__looked_for_by_many_at_once__is_raised_by_one(client: redis.Redis
     assert sum(raised) == 3
     assert percents(project) == [50, 80, 100]
     assert AlertDelivery.objects.filter(alert__project=project).count() == 3
+
+
+def test_alert__also_by_the_channels_that_receive_what_concerns_the_project(client: redis.Redis) -> None:
+    project = make(alert_emails=["a@x.example"])
+    for name, receives in (("All", True), ("Figures alone", False)):
+        AlertChannel.objects.create(project=project, name=name, kind="slack", receives_project_alerts=receives)
+    AlertChannel.objects.create(project=make_project(), name="Foreign", kind="slack", receives_project_alerts=True)
+    counted(client, project, 5 * DOLLAR)
+    raise_alerts(NOW)
+    found = AlertDelivery.objects.filter(alert__project=project)
+    assert [(row.channel, row.channel_name) for row in found] == [("email", ""), ("slack", "All")]

@@ -16,6 +16,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.request_log.record import Outcome, SpoolEntry
 from core.roles import Role
 from gateway.reports.problems import find_problems
+from gateway.tables.figure_alert import AlertChannel, AlertEvent
 from prompts.services import activate_version
 from rollouts.models import Rollout, RolloutTransition, RolloutWatch
 from rollouts.services import complete_rollout, promote_rollout, roll_back_rollout
@@ -25,6 +26,7 @@ from rollouts.watch import look
 from tests.factories.analytics import make_entry, store_as_of_then
 from tests.factories.core import client_of, make_staff
 from tests.factories.rollouts import make_rollout
+from tests.factories.settings import make_settings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -123,6 +125,29 @@ def test_watch__target_fails_more_often__warns_once_and_moves_nothing(
     logged = [record.getMessage() for record in caplog.records if "rollout.watch_warned" in record.getMessage()]
     assert sorted(line.rpartition("metric=")[2] for line in logged) == ["error_rate", "unanswered"]
     assert standing(failing) == before
+
+
+def test_watch__warns__sends_one_message_by_the_addresses_of_the_project(failing: Rollout) -> None:
+    make_settings(failing.project, alert_webhook_url="https://x.example/", alert_emails=["a@x.example"])
+    AlertChannel.objects.create(project=failing.project, name="Team", kind="slack", receives_project_alerts=True)
+    AlertChannel.objects.create(project=failing.project, name="Of an alert", kind="slack")
+
+    watch_targets()
+    watch_targets()
+
+    event = AlertEvent.objects.get(rollout=failing)
+    assert event.content["type"] == "rollout.watch"
+    assert (event.content["id"], event.content["rollout_id"]) == (str(event.pk), str(failing.pk))
+    assert event.content["metrics"] == ["unanswered", "error_rate"]
+    sentence = "The target of the rollout Shorter does worse at 100 % than the version before it: unanswered, errors."
+    assert event.content["message"] == sentence
+    assert sentence in event.text
+    assert f"/admin/rollouts/rollout/{failing.pk}/change/" in event.text
+    assert [(row.channel, row.channel_name) for row in event.deliveries.all()] == [
+        ("webhook", ""),
+        ("email", ""),
+        ("slack", "Team"),
+    ]
 
 
 def test_watch__warned__listed_on_home_and_shown_on_the_page(failing: Rollout, client: Client) -> None:

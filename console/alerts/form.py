@@ -1,0 +1,221 @@
+"""The form of an alert, and the page of a new one, which a link from a chart or another figure fills in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from analytics.figures.registry import FIGURES, FigureUnit
+from core.errors import ApplicationError
+from core.models import ApiKey
+from core.ui.pages import Page, Visit
+from core.ui.registry import register_page
+from gateway.alerts.channels import list_channels
+from gateway.figure_alerts.serializers import NewAlertSerializer
+from gateway.figure_alerts.services import change_alert, create_alert
+from gateway.figure_alerts.words import CHANGES, window_text
+from gateway.tables.figure_alert import ALERT_NAME_CHARACTERS, FigureAlert
+from prompts.models import PromptConfig
+
+_WINDOWS = (5, 15, 30, 60, 6 * 60, 24 * 60, 7 * 24 * 60)
+_REPEATS = (30, 60, 4 * 60, 24 * 60)
+_CONDITIONS = (
+    (FigureAlert.Condition.ABOVE.value, "is above"),
+    (FigureAlert.Condition.BELOW.value, "is below"),
+    (FigureAlert.Condition.RISES.value, "is above last week, by %"),
+    (FigureAlert.Condition.FALLS.value, "is below last week, by %"),
+)
+# Filters that have a field of their own; the others are written one a line.
+_CHOSEN = ("model", "provider", "prompt_config_id", "api_key_id")
+
+
+class FiltersField(forms.CharField):
+    """Filters, one a line: the name, an equals sign, the value."""
+
+    widget = forms.Textarea(attrs={"rows": 2})
+
+    @override
+    def clean(self, value: Any) -> dict[str, str]:
+        filters: dict[str, str] = {}
+        for line in super().clean(value).splitlines():
+            name, equals, text = line.partition("=")
+            if not line.strip():
+                continue
+            if not equals:
+                raise forms.ValidationError("A name, an equals sign and a value are expected in each line.")
+            filters[name.strip()] = text.strip()
+        return filters
+
+
+class AlertForm(forms.Form):
+    """The form of an alert. Shares are shown in percent; the serializer of the API decides about the values."""
+
+    name = forms.CharField(max_length=ALERT_NAME_CHARACTERS, label="Name")
+    figure = forms.ChoiceField(choices=[(figure.name, figure.label) for figure in FIGURES.values()], label="Figure")
+    condition = forms.ChoiceField(choices=_CONDITIONS, label="Fires when it")
+    threshold = forms.FloatField(
+        label="Threshold", help_text="In percent for shares, milliseconds for latencies, US dollars for costs."
+    )
+    window_minutes = forms.TypedChoiceField(coerce=int, label="Over the last")
+    min_requests = forms.IntegerField(
+        min_value=0, initial=0, label="At least so many requests", help_text="With fewer it does not fire."
+    )
+    model = forms.CharField(required=False, label="Of the model", help_text="Empty for all.")
+    provider = forms.CharField(required=False, label="Of the provider", help_text="Empty for all.")
+    prompt_config_id = forms.ChoiceField(required=False, label="Of the prompt")
+    api_key_id = forms.ChoiceField(required=False, label="Of the API key")
+    filters = FiltersField(
+        required=False, label="Other filters", help_text="One a line, as a list of requests has them: user_id=ann."
+    )
+    channels = forms.MultipleChoiceField(
+        required=False, widget=forms.CheckboxSelectMultiple, label="Send to", help_text="Without one it is shown here."
+    )
+    repeat_minutes = forms.TypedChoiceField(
+        coerce=int, empty_value=None, required=False, label="While it fires, send again"
+    )
+
+    def __init__(self, visit: Visit, row: FigureAlert | None, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.values: Mapping[str, Any] = {}
+        project_id = visit.project.pk
+        self._choices("window_minutes", _WINDOWS, row.window_minutes if row else None, "")
+        self._choices("repeat_minutes", _REPEATS, row.repeat_minutes if row else None, "every ")
+        self._set_choices("repeat_minutes", [("", "never"), *self._choices_of("repeat_minutes")])
+        prompts = PromptConfig.objects.for_project(project_id).order_by("name").values_list("pk", "name")
+        keys = ApiKey.objects.for_project(project_id).filter(revoked_at=None).order_by("name")
+        self._set_choices("prompt_config_id", [("", "all"), *((str(pk), name) for pk, name in prompts)])
+        self._set_choices("api_key_id", [("", "all"), *((str(key.pk), str(key)) for key in keys)])
+        channels = list_channels(project_id)
+        self._set_choices("channels", [(str(one.pk), f"{one.name} ({one.get_kind_display()})") for one in channels])
+        if not channels:
+            del self.fields["channels"]
+        self.initial = _initial_of(row) if row is not None else _initial_of_address(visit)
+
+    @override
+    def clean(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        chosen = {name: given[name] for name in _CHOSEN if given.get(name)}
+        body = {name: given[name] for name in ("name", "condition", "window_minutes", "min_requests") if name in given}
+        body["query"] = {"figure": given.get("figure", ""), "filters": {**(given.get("filters") or {}), **chosen}}
+        body["repeat_minutes"] = given.get("repeat_minutes")
+        body["channels"] = given.get("channels") or []
+        if "threshold" in given:
+            body["threshold"] = given["threshold"] / _percent_of(body["query"], given.get("condition", ""))
+        serializer = NewAlertSerializer(data=body)
+        if serializer.is_valid():
+            self.values = serializer.validated_data
+        else:
+            for name, problems in serializer.errors.items():
+                if name not in self.errors:
+                    self.refuse(name, " ".join(map(str, problems)) if isinstance(problems, list) else str(problems))
+        return given
+
+    def refuse(self, field: str, problem: str) -> None:
+        """Shows a problem of the API's field at the field of the form that it is entered in."""
+        last = field.rpartition(".")[2]
+        shown = "filters" if field.startswith("query.filters") and last not in self.fields else last
+        shown = "channels" if field.startswith("channels") else shown
+        self.add_error(shown if shown in self.fields else None, problem)
+
+    def save(self, visit: Visit, row: FigureAlert | None) -> FigureAlert | None:
+        """Returns the saved alert, or None when a problem was found, which the form shows then."""
+        project_id = visit.project.pk
+        try:
+            if row is None:
+                return create_alert(project_id, self.values, actor=visit.actor)
+            return change_alert(project_id, row.pk, self.values, actor=visit.actor)
+        except ApplicationError as error:
+            field = next(iter(error.details or {}), "")
+            self.refuse(field, error.message.removeprefix(f"{field}: "))
+        return None
+
+    def _choices(self, field: str, minutes: tuple[int, ...], present: int | None, before: str) -> None:
+        """Offers usual lengths of time, and the present one if it is none of them."""
+        offered = sorted({*minutes, *([present] if present else [])})
+        self._set_choices(field, [(str(one), f"{before}{window_text(one)}") for one in offered])
+
+    def _set_choices(self, field: str, choices: list[tuple[str, str]]) -> None:
+        found: Any = self.fields[field]
+        found.choices = choices
+
+    def _choices_of(self, field: str) -> list[tuple[str, str]]:
+        found: Any = self.fields[field]
+        return list(found.choices)
+
+
+def _initial_of(row: FigureAlert) -> dict[str, Any]:
+    filters = dict(row.query.get("filters") or {})
+    shown = row.threshold * _percent_of(row.query, row.condition)
+    return {
+        **{name: getattr(row, name) for name in ("name", "condition", "window_minutes", "min_requests")},
+        "figure": row.query.get("figure", ""),
+        # 0.07 * 100 is not 7 in binary.
+        "threshold": round(shown, 10),
+        "repeat_minutes": row.repeat_minutes or "",
+        "channels": [str(one.pk) for one in row.channels.all()],
+        **_initial_filters(filters),
+    }
+
+
+def _initial_of_address(visit: Visit) -> dict[str, Any]:
+    given = {name: value for name, value in visit.request.GET.items() if name not in visit.parameters}
+    name = given.pop("figure", "")
+    figure = FIGURES.get(name)
+    title = given.pop("title", "")[:ALERT_NAME_CHARACTERS]
+    return {
+        "name": title or (figure.label if figure else ""),
+        "figure": name or "error_rate",
+        "condition": FigureAlert.Condition.ABOVE.value,
+        "window_minutes": 15,
+        "min_requests": 0,
+        **_initial_filters(given),
+    }
+
+
+def _initial_filters(filters: dict[str, str]) -> dict[str, Any]:
+    chosen = {name: filters.pop(name) for name in _CHOSEN if name in filters}
+    return {**chosen, "filters": "\n".join(f"{name}={value}" for name, value in filters.items())}
+
+
+def _percent_of(query: Mapping[str, Any], condition: str) -> float:
+    """Returns 100 for a share that is compared with a threshold, which people enter in percent; else 1."""
+    figure = FIGURES.get(str(query.get("figure", "")))
+    return 100.0 if figure and figure.unit is FigureUnit.SHARE and condition not in CHANGES else 1.0
+
+
+@register_page
+class AlertFormPage(Page):
+    route = "alerts/new/"
+    name = "alert_form"
+    title = "New alert"
+    template = "alerts/form.html"
+    parent = "alerts"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return _shown(visit, AlertForm(visit, None))
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        form = AlertForm(visit, None, visit.request.POST)
+        saved = form.save(visit, None) if form.is_valid() else None
+        if saved is None:
+            return self.render(visit, **_shown(visit, form))
+        messages.success(visit.request, f"{saved.name}: saved, and looked at within half a minute.")
+        return HttpResponseRedirect(visit.link("alert", _id(saved)))
+
+
+def _shown(visit: Visit, form: AlertForm) -> dict[str, Any]:
+    return {"form": form, "channels_address": visit.link_if_there("alert_channels")}
+
+
+def _id(row: FigureAlert) -> UUID:
+    return row.pk

@@ -1,0 +1,114 @@
+"""Looks at the alerts that are due. Several workers may do so at once: each alert is looked at by one of them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from gateway.figure_alerts.events import add_event
+from gateway.figure_alerts.look import Look, look_at
+from gateway.figure_alerts.transitions import Told, transition
+from gateway.tables.figure_alert import FigureAlert
+
+logger = logging.getLogger("gateway.alerts")
+
+# The work of one run, which ends before the next one is due. What is left is due in the next, the longest ago first.
+MAX_LOOKS = 200
+MAX_SECONDS = 20.0
+# After two looks in a row that the request log did not answer, each further one would wait for the same.
+_MAX_UNANSWERED = 2
+# A window of an hour changes from minute to minute, one of a week hardly does. The first is a little less than a
+# minute, so that every second of the runs, which come twice a minute, finds the alert due.
+_EVERY = ((60, timedelta(seconds=55)), (24 * 60, timedelta(minutes=5)), (7 * 24 * 60, timedelta(minutes=15)))
+_UNANSWERED = "The request log did not answer at the latest look."
+_TOO_HARD = "The figure takes more time or memory than it may: choose a shorter window or fewer requests."
+
+
+def check_due_alerts() -> int:
+    """Returns the number of alerts that were looked at."""
+    began, looks, unanswered = time.monotonic(), 0, 0
+    while looks < MAX_LOOKS and time.monotonic() - began < MAX_SECONDS and unanswered < _MAX_UNANSWERED:
+        alert = _claim()
+        if alert is None:
+            break
+        looks += 1
+        unanswered = 0 if _checked(alert) else unanswered + 1
+    return looks
+
+
+def distance(window_minutes: int) -> timedelta:
+    """Returns how often an alert with such a window is looked at."""
+    return next(every for longest, every in _EVERY if window_minutes <= longest)
+
+
+def _claim() -> FigureAlert | None:
+    """Claims the alert that has been due for longest. If the worker dies after this, it is due again at its next
+    time."""
+    while True:
+        now = timezone.now()
+        due = FigureAlert.objects.filter(next_check_at__lte=now).order_by("next_check_at").select_related("project")
+        alert = due.first()
+        if alert is None:
+            return None
+        claimed = now + distance(alert.window_minutes)
+        free = FigureAlert.objects.filter(pk=alert.pk, next_check_at=alert.next_check_at)
+        if free.update(next_check_at=claimed):
+            alert.next_check_at = claimed
+            return alert
+
+
+def _checked(alert: FigureAlert) -> bool:
+    """Looks at an alert and returns whether the request log answered. A failure is logged and leaves the state."""
+    now = timezone.now()
+    try:
+        look = look_at(alert, now)
+    except AnalyticsUnavailableError:
+        _keep_problem(alert, _UNANSWERED)
+        return False
+    except AnalyticsLimitError:
+        _keep_problem(alert, _TOO_HARD)
+        return True
+    except Exception:
+        # A defect with one alert leaves the others to be looked at.
+        logger.exception("alert.check_failed project_id=%s alert_id=%s", alert.project_id, alert.pk)
+        return True
+    _keep(alert, look, now)
+    return True
+
+
+def _keep(claimed: FigureAlert, look: Look, now: datetime) -> None:
+    """Keeps what a look found, unless the alert was changed, removed or looked at meanwhile."""
+    with transaction.atomic():
+        found = FigureAlert.objects.select_for_update().filter(pk=claimed.pk, next_check_at=claimed.next_check_at)
+        alert = found.first()
+        if alert is None:
+            return
+        before = Told.of(alert)
+        step = transition(before, look.state, now)
+        if alert.state != look.state or alert.state_since is None:
+            alert.state, alert.state_since = look.state, now
+        alert.problem, alert.value, alert.value_before = look.problem[:300], look.value, look.value_before
+        alert.measured_count, alert.checked_at = look.count, now
+        if step is not None:
+            add_event(alert, step.kind, look, now, is_sent=step.is_sent, is_silenced=before.is_silenced(now))
+        if step is not None and step.is_sent:
+            alert.told_state = "" if look.state == FigureAlert.State.OK else look.state
+            alert.told_at = now
+        alert.save(update_fields=_LOOKED_AT)
+    if step is not None:
+        logger.info("alert.%s project_id=%s alert_id=%s", step.kind.value, alert.project_id, alert.pk)
+
+
+_LOOKED_AT = (
+    "state", "state_since", "problem", "value", "value_before", "measured_count", "checked_at", "told_state", "told_at",
+)  # fmt: skip
+
+
+def _keep_problem(alert: FigureAlert, problem: str) -> None:
+    FigureAlert.objects.filter(pk=alert.pk, next_check_at=alert.next_check_at).update(problem=problem)
+    logger.warning("alert.not_looked_at project_id=%s alert_id=%s", alert.project_id, alert.pk)

@@ -1,0 +1,8 @@
+"""The signals that this app sends to the apps above it, which it must not import."""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+# The signal is sent with `rollout`, `metrics` and `at` in the transaction that keeps a warning of the watch at 100 %.
+watch_warned = Signal()

@@ -1,0 +1,218 @@
+"""The pages of alerts and of their channels: who may do what, what is refused where, and secrets that are not shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from core.models import Project
+from core.roles import Role
+from gateway.alerts.channels import add_channel
+from gateway.tables.figure_alert import AlertChannel, FigureAlert
+from tests.console.conftest import sent, shown, signed_in, text_of
+from tests.factories.core import make_project
+from tests.gateway.alerts.receiver import Receiver, receiver_at
+
+pytestmark = pytest.mark.django_db
+
+ALERTS, NEW, CHANNELS = "/admin/alerts/", "/admin/alerts/new/", "/admin/alerts/channels/"
+FIELDS = {
+    "name": "Failures",
+    "figure": "error_rate",
+    "condition": "above",
+    "threshold": "5",
+    "window_minutes": "15",
+    "min_requests": "20",
+}
+
+
+@pytest.fixture
+def slack(project: Project, settings: Settings) -> Iterator[AlertChannel]:
+    settings.ALLOW_PRIVATE_UPSTREAMS = True
+    Receiver.received.clear()
+    Receiver.statuses.clear()
+    with receiver_at() as address:
+        yield add_channel(project.pk, {"name": "Team", "kind": "slack", "url": address}, actor="test")
+
+
+def alert_of(project: Project) -> FigureAlert:
+    return FigureAlert.objects.get(project=project)
+
+
+def page_of(row: FigureAlert) -> str:
+    return f"{ALERTS}{row.pk}/"
+
+
+def test_form__filled_in_by_a_link__saved_by_an_editor_with_percent_as_a_share(
+    editor: Client, project: Project, slack: AlertChannel
+) -> None:
+    link = {"figure": "error_rate", "title": "Failures of the shop", "model": "gpt-4o", "user_id": "ann"}
+    text = shown(editor, project, NEW, **link)
+    for value in ("Failures of the shop", "gpt-4o", "user_id=ann"):
+        assert value in text
+
+    filters = {"model": "gpt-4o", "filters": "user_id=ann\n\n"}
+    given = {**FIELDS, **filters, "channels": str(slack.pk), "repeat_minutes": "60"}
+    assert sent(editor, project, NEW, **given).status_code == 302
+
+    row = alert_of(project)
+    assert row.query["filters"] == {"model": "gpt-4o", "user_id": "ann"}
+    assert (row.threshold, row.window_minutes, row.min_requests, row.repeat_minutes) == (0.05, 15, 20, 60)
+    assert list(row.channels.all()) == [slack]
+    page = shown(editor, project, page_of(row))
+    assert "fires above 5 % over 15 minutes" in page
+    assert "It is looked at within half a minute." in page
+    assert 'value="5.0"' in page
+    assert "not looked at yet" in shown(editor, project, ALERTS)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"threshold": "many"}, "Enter a number."),
+        ({"threshold": ""}, "This field is required."),
+        ({"threshold": "101"}, "A share is from 0 to 1."),
+        ({"condition": "falls_by_percent", "threshold": "101"}, "Nothing falls by more than 100 percent."),
+        ({"figure": "of_last_year"}, "of_last_year is not one of the available choices"),
+        ({"window_minutes": "99999"}, "99999 is not one of the available choices"),
+        ({"filters": "colour"}, "A name, an equals sign and a value are expected in each line."),
+        ({"filters": "colour=red"}, "There is no such filter."),
+    ],
+)
+def test_form__wrong_value__says_so_in_place_and_saves_nothing(
+    editor: Client, project: Project, given: dict[str, str], problem: str
+) -> None:
+    answer = sent(editor, project, NEW, **{**FIELDS, **given})
+
+    assert problem in text_of(answer)
+    assert not FigureAlert.objects.exists()
+
+
+def test_alert__changed_silenced_tried_and_deleted(editor: Client, project: Project, slack: AlertChannel) -> None:
+    sent(editor, project, NEW, **FIELDS, channels=str(slack.pk))
+    row = alert_of(project)
+    page = page_of(row)
+
+    assert sent(editor, project, page, action="test").status_code == 302
+    assert "Team took the test message." in shown(editor, project, page)
+    ((_, body),) = Receiver.received
+    assert "This is a test of the alert on Share of requests that failed" in json.loads(body)["text"]
+
+    sent(editor, project, page, action="silence", hours="8")
+    row.refresh_from_db()
+    assert row.silenced_until is not None
+    assert row.silenced_until > datetime.now(UTC) + timedelta(hours=7)
+    assert "silenced" in shown(editor, project, page)
+    sent(editor, project, page, action="unsilence")
+
+    # What was entered comes back, although 0.07 times 100 is not 7 in binary.
+    sent(editor, project, page, **{**FIELDS, "threshold": "7"}, action="save", channels=str(slack.pk))
+    row.refresh_from_db()
+    assert (row.threshold, row.silenced_until) == (0.07, None)
+    assert 'value="7.0"' in shown(editor, project, page)
+
+    sent(editor, project, page, action="delete")
+    assert not FigureAlert.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("action", "hours", "said"),
+    [
+        ("silence", "1000000", "Choose how long the alert is silent."),
+        ("silence", "", "Choose how long the alert is silent."),
+        ("explode", "", "There is no such action."),
+        ("test", "", "The alert has no channel that a message could be sent by."),
+    ],
+)
+def test_alert__what_cannot_be_done__is_refused_with_a_sentence(
+    editor: Client, project: Project, action: str, hours: str, said: str
+) -> None:
+    sent(editor, project, NEW, **FIELDS)
+    page = page_of(alert_of(project))
+    assert sent(editor, project, page, action=action, hours=hours).status_code == 302
+    assert said in shown(editor, project, page)
+    assert alert_of(project).silenced_until is None
+
+
+def test_alert__test_that_is_refused__says_why(editor: Client, project: Project, slack: AlertChannel) -> None:
+    sent(editor, project, NEW, **FIELDS, channels=str(slack.pk))
+    Receiver.statuses[:] = [404]
+    sent(editor, project, page_of(alert_of(project)), action="test")
+    assert "Team did not take the test message: the receiver answered 404." in shown(editor, project, ALERTS)
+
+
+def test_reader__sees_alerts_and_changes_nothing(editor: Client, project: Project) -> None:
+    sent(editor, project, NEW, **FIELDS)
+    row = alert_of(project)
+    problem = "The prompt of the figure is not there any more."
+    FigureAlert.objects.update(state="broken", problem=problem, checked_at=datetime.now(UTC))
+    reading = signed_in(project, Role.READER_WITHOUT_CONTENT)
+
+    text = shown(reading, project, ALERTS)
+    page = shown(reading, project, page_of(row))
+
+    assert "Failures" in text
+    assert "broken" in text
+    assert problem in page
+    assert "Save alert" not in page
+    assert reading.get(NEW, {"project": str(project.pk)}).status_code == 403
+    assert sent(reading, project, page_of(row), action="delete").status_code == 403
+    assert FigureAlert.objects.exists()
+
+
+def test_figure__not_there_any_more__its_page_says_so_and_the_list_goes_on(editor: Client, project: Project) -> None:
+    sent(editor, project, NEW, **FIELDS)
+    FigureAlert.objects.update(query={"figure": "of_last_year", "filters": {}})
+    assert "of_last_year" in shown(editor, project, ALERTS)
+    assert "There is no figure 'of_last_year'" in shown(editor, project, page_of(alert_of(project)))
+
+
+def test_channels__administrator__secret_is_never_shown_again(
+    administrator: Client, editor: Client, project: Project
+) -> None:
+    given = {"name": "Team", "kind": "slack", "url": "https://hooks.slack.com/services/T0/B0/SLACK-SECRET"}
+    assert sent(administrator, project, CHANNELS, **given).status_code == 302
+    row = AlertChannel.objects.get(project=project)
+    text = shown(administrator, project, CHANNELS, channel=row.pk)
+    assert "https://hooks.slack.com/****" in text
+    assert "SLACK-SECRET" not in text
+
+    token = row.encrypted_url
+    address = f"{CHANNELS}?project={project.pk}&channel={row.pk}"
+    changed = {"name": "The team", "url": "https://hooks.slack.com/****", "receives_project_alerts": "on"}
+    assert administrator.post(address, changed).status_code == 302
+    row.refresh_from_db()
+    assert (row.name, row.encrypted_url, row.receives_project_alerts) == ("The team", token, True)
+    assert editor.get(CHANNELS, {"project": str(project.pk)}).status_code == 403
+    assert administrator.post(address, {"action": "remove"}).status_code == 302
+    assert not AlertChannel.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"kind": "slack", "url": "http://127.0.0.1/x"}, "must not be a private address"),
+        ({"kind": "webhook", "url": ""}, "Enter the whole address of the webhook."),
+        ({"kind": "email", "emails": "nobody"}, "Enter a valid email address."),
+        ({"kind": "email", "emails": ""}, "At least one address is needed."),
+    ],
+)
+def test_channels__wrong_address__says_so_in_place(
+    administrator: Client, project: Project, settings: Settings, given: dict[str, Any], problem: str
+) -> None:
+    settings.ALLOW_PRIVATE_UPSTREAMS = False
+    assert problem in text_of(sent(administrator, project, CHANNELS, name="Team", **given))
+    assert not AlertChannel.objects.exists()
+
+
+def test_other_project__its_alerts_are_not_there(editor: Client, project: Project) -> None:
+    values = {"condition": "above", "threshold": 0.1, "window_minutes": 5}
+    foreign = FigureAlert.objects.create(project=make_project(), name="Foreign", query={"figure": "x"}, **values)
+    assert editor.get(page_of(foreign)).status_code == 404
+    assert "Foreign" not in shown(editor, project, ALERTS)
