@@ -20,9 +20,11 @@ from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
 from console.api_keys.forms import ChangeKeyForm, NewKeyForm
 from console.api_keys.limits import limits_in_words
+from console.connect.box import waiting_box
 from core.errors import ConflictError
 from core.keys.services import change_key, issue_key, revoke_key, rotate_key
 from core.models import ApiKey
+from core.rights.scopes import GATEWAY
 from core.ui.formats import age, moment, money, number
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
@@ -68,8 +70,7 @@ class ApiKeysPage(Page):
         if not form.is_valid():
             return self.render(visit, self.panels(visit), form=form)
         row, key = issue_key(visit.project, **form.cleaned_data)
-        # The key is in this one response and nowhere else, so that it cannot be shown after a redirect.
-        return self.render(visit, self.panels(visit), form=NewKeyForm(), made=row, key=key)
+        return self._with_secret(visit, row, key)
 
     def _change(self, visit: Visit, key_id: str) -> HttpResponseBase:
         with transaction.atomic():
@@ -92,7 +93,14 @@ class ApiKeysPage(Page):
         except ConflictError as error:
             messages.error(visit.request, error.message)
             return HttpResponseRedirect(visit.link(self.name))
-        return self.render(visit, self.panels(visit), form=NewKeyForm(), made=row, key=secret, is_rotated=True)
+        return self._with_secret(visit, row, secret, is_rotated=True)
+
+    def _with_secret(self, visit: Visit, row: ApiKey, secret: str, *, is_rotated: bool = False) -> HttpResponseBase:
+        """Returns the one response that has the secret, which is nowhere else, so that it cannot be shown after a
+        redirect."""
+        box = waiting_box(visit, key=row, secret=secret) if GATEWAY in row.scopes and not is_rotated else None
+        shown = {"made": row, "key": secret, "is_rotated": is_rotated, "box": box}
+        return self.render(visit, self.panels(visit), form=NewKeyForm(), **shown)
 
     def _revoke(self, visit: Visit, key_id: str) -> HttpResponseBase:
         row = _key_of(visit, key_id)
@@ -120,7 +128,12 @@ def _live_key(visit: Visit, key_id: str, *, is_locked: bool = False) -> ApiKey:
 
 
 def _shown(visit: Visit, row: ApiKey | None, form: NewKeyForm) -> dict[str, Any]:
-    return {"changing": row, "form": form, "list_address": visit.link("api_keys")}
+    return {
+        "changing": row,
+        "form": form,
+        "list_address": visit.link("api_keys"),
+        "connect_address": visit.link("connect"),
+    }
 
 
 def _table(visit: Visit) -> Table:

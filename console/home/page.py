@@ -10,6 +10,8 @@ from typing import Any
 from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
+from console.connect.box import waiting_box
+from console.connect.connected import is_connected
 from console.home.plots import home_plots
 from console.home.problems import linked_problems
 from console.home.tables import error_table, model_table, provider_table, rollout_table, user_table
@@ -31,6 +33,10 @@ class HomePage(Page):
     name = "index"
     title = "Home"
     template = "home/page.html"
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return {} if is_connected(visit.project.pk) else {"box": waiting_box(visit)}
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:

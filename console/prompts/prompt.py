@@ -17,6 +17,7 @@ from analytics.parameters.ranges import TimeRange
 from console.prompts.figures import figures_of_versions, scores_of_versions
 from console.prompts.labels import change_label, labels_by_version, labels_context
 from console.prompts.list import use_columns
+from console.prompts.use import use_context
 from core.errors import ApplicationError
 from core.roles import Right
 from core.ui.formats import NONE, moment, number
@@ -79,6 +80,7 @@ class PromptPage(RecordOfPrompt):
             "rollout": _running(visit, config),
             **labels_context(visit, config),
             "may_edit": visit.may(Right.EDIT),
+            **use_context(visit, config, shown, versions),
             **_links(visit, config, shown),
         }
 

@@ -185,7 +185,7 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "guardrails limits end_users prices price model_groups"),
     **_each(ADMINISTER, "settings audit members provider_keys provider_key api_keys trace_destinations"),
     **_each(ADMINISTER, "alert_channels"),
-    **_each(READ, "analytics_requests_detail rollouts"),
+    **_each(READ, "analytics_requests_detail rollouts connect"),
     **_each(READ, "prompts prompt trials trial"),
     **_each(EDIT, "prompt_editor prompt_new trial_form"),
     **_each(READ, "sessions session search"),

@@ -35,11 +35,26 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
-  await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
-  const label = button.textContent;
-  button.textContent = "Copied";
-  setTimeout(() => { button.textContent = label; }, 1500);
+  const said = await copied(document.querySelector(button.dataset.copy));
+  if (button.hasAttribute("data-said")) return;
+  const label = [...button.childNodes];
+  button.setAttribute("data-said", "");
+  button.replaceChildren(said);
+  setTimeout(() => {
+    button.removeAttribute("data-said");
+    button.replaceChildren(...label);
+  }, 1500);
 });
+
+// Scripts have a clipboard over https and on this machine alone; elsewhere the text is marked for the reader to copy.
+async function copied(source) {
+  if (!navigator.clipboard) {
+    getSelection().selectAllChildren(source);
+    return "Marked: press Ctrl+C";
+  }
+  await navigator.clipboard.writeText(source.textContent);
+  return "Copied";
+}
 
 watchKeys();
 watchPanels();

@@ -1,0 +1,1 @@
+"""How an application is connected: the page, and the box that other pages show."""

@@ -1,0 +1,56 @@
+"""The box that several pages show: what to copy, with address, key and model filled in, and steps that tick."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.connect.forms import ApplicationKeyForm
+from console.connect.models import UNANSWERED, usual_model
+from console.connect.snippets import KEY_VARIABLE, Call, tabs_of
+from console.connect.steps import waiting_steps
+from core.models import ApiKey
+from core.ui.pages import Visit
+
+
+def root_of(visit: Visit) -> str:
+    """Returns the gateway's address by the host and the scheme that the browser used."""
+    return visit.request.build_absolute_uri("/api/gateway")
+
+
+def tabs_box(visit: Visit, call: Call) -> dict[str, Any]:
+    """Returns the context of the tabs alone."""
+    return {
+        "tabs": tabs_of(call),
+        "secret": call.secret,
+        "key_variable": KEY_VARIABLE,
+        "may_make_keys": bool(visit.link_if_there("api_keys")),
+        "connect_address": visit.link("connect"),
+        "project_name": visit.project.name,
+        "ask_address": visit.request.build_absolute_uri(visit.link("api_keys")),
+    }
+
+
+def steps_box(
+    visit: Visit,
+    *,
+    key: ApiKey | None = None,
+    secret: str = "",
+    model: str = "",
+    form: ApplicationKeyForm | None = None,
+) -> dict[str, Any]:
+    """Returns the context of the box whose steps come as the panel `steps`. `key` was just made or given the `secret`,
+    which is shown this once; an empty `model` is one of the project's."""
+    chosen = model or usual_model(visit.project.pk, key)
+    return {
+        **tabs_box(visit, Call(root_of(visit), chosen or UNANSWERED, secret)),
+        "model": chosen,
+        "given_model": model,
+        "key": key,
+        "form": form or ApplicationKeyForm(),
+        "steps_address": visit.link("connect", panel="steps", key=key.pk if key is not None else ""),
+    }
+
+
+def waiting_box(visit: Visit, *, key: ApiKey | None = None, secret: str = "") -> dict[str, Any]:
+    """Returns the context of the box for a project or a key without a request, whose steps need no panel."""
+    return {**steps_box(visit, key=key, secret=secret), "steps": waiting_steps(visit, key)}

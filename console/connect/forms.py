@@ -1,0 +1,15 @@
+"""The form of an application's key, which needs a name and nothing else."""
+
+from __future__ import annotations
+
+from django import forms
+
+from core.models import NAME_CHARACTERS
+
+
+class ApplicationKeyForm(forms.Form):
+    name = forms.CharField(max_length=NAME_CHARACTERS, label="Name of the application", initial="first application")
+
+    def __init__(self, given: object = None) -> None:
+        # Another form of the page may have a field of the same name.
+        super().__init__(given, auto_id="connect-%s")

@@ -1,0 +1,85 @@
+"""The page that says how to connect an application, and waits for its first request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from console.connect.box import steps_box
+from console.connect.forms import ApplicationKeyForm
+from console.connect.models import problem_with
+from console.connect.steps import looked_up_steps
+from core.keys.services import issue_key
+from core.models import ApiKey
+from core.rights.scopes import GATEWAY
+from core.roles import Right
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from gateway.playground.catalog import list_models
+from prompts.models import MODEL_CHARACTERS
+
+# A browser shows no more suggestions of a list than one can read.
+_MAX_SUGGESTED = 300
+_MAX_ID_CHARACTERS = 18
+
+
+@register_page
+class ConnectPage(Page):
+    route = "connect/"
+    name = "connect"
+    title = "Connect an application"
+    template = "connect/page.html"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return _shown(visit)
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        return [_steps_panel(visit, _named_key(visit))]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        visit.require(Right.ADMINISTER)
+        form = ApplicationKeyForm(visit.request.POST)
+        if not form.is_valid():
+            return self.render(visit, self.panels(visit), **_shown(visit, form))
+        row, secret = issue_key(visit.project, name=form.cleaned_data["name"], scopes=[GATEWAY])
+        # The key is in this one response and nowhere else, so that it cannot be shown after a redirect.
+        return self.render(visit, [_steps_panel(visit, row)], **_shown(visit, key=row, secret=secret))
+
+
+def _shown(
+    visit: Visit, form: ApplicationKeyForm | None = None, key: ApiKey | None = None, secret: str = ""
+) -> dict[str, Any]:
+    given = (visit.request.POST.get("model") or visit.request.GET.get("model", "")).strip()[:MODEL_CHARACTERS]
+    problem = problem_with(visit.project.pk, given) if given else ""
+    return {
+        "box": steps_box(visit, key=key, secret=secret, model="" if problem else given, form=form),
+        "problem": problem,
+        "given": given,
+        "models": [] if secret else [model["model"] for model in list_models(visit.project.pk, "")[:_MAX_SUGGESTED]],
+    }
+
+
+def _steps_panel(visit: Visit, key: ApiKey | None) -> Panel:
+    return Panel("steps", "Steps", "connect/steps.html", partial(looked_up_steps, visit, key))
+
+
+def _named_key(visit: Visit) -> ApiKey | None:
+    """Returns the key whose first request is waited for. Raises Http404 for one that the project does not have."""
+    given = visit.request.GET.get("key", "")
+    if not given:
+        return None
+    is_id = given.isascii() and given.isdecimal() and len(given) <= _MAX_ID_CHARACTERS
+    row = ApiKey.objects.for_project(visit.project.pk).filter(pk=int(given)).first() if is_id else None
+    if row is None:
+        raise Http404("The project has no such key.")
+    return row
