@@ -102,7 +102,9 @@ class AlertForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         given = self.cleaned_data
         chosen = {name: given[name] for name in _CHOSEN if given.get(name)}
-        body = {name: given[name] for name in ("name", "condition", "window_minutes", "min_requests") if name in given}
+        body: dict[str, Any] = {
+            name: given[name] for name in ("name", "condition", "window_minutes", "min_requests") if name in given
+        }
         body["query"] = {"figure": given.get("figure", ""), "filters": {**(given.get("filters") or {}), **chosen}}
         body["repeat_minutes"] = given.get("repeat_minutes")
         body["channels"] = given.get("channels") or []
@@ -165,7 +167,7 @@ def _initial_of(row: FigureAlert) -> dict[str, Any]:
 
 
 def _initial_of_address(visit: Visit) -> dict[str, Any]:
-    given = {name: value for name, value in visit.request.GET.items() if name not in visit.parameters}
+    given = {name: str(value) for name, value in visit.request.GET.items() if name not in visit.parameters}
     name = given.pop("figure", "")
     figure = FIGURES.get(name)
     title = given.pop("title", "")[:ALERT_NAME_CHARACTERS]

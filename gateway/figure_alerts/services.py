@@ -118,6 +118,9 @@ def _save(row: FigureAlert, values: Mapping[str, Any]) -> FigureAlert:
     row.next_check_at = timezone.now()
     row.save()
     if channels is not None:
+        if not row.channels.exists():
+            # Whoever is told from now on has heard nothing yet.
+            row.told_state = ""
         row.channels.set(channels)
         # The audit log compares the channels of this save with those of the one before.
         row.save()

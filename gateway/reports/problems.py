@@ -216,6 +216,7 @@ def _figure_alerts(question: _Question) -> Iterator[Problem]:
     rows = FigureAlert.objects.for_project(question.project_id).filter(state__in=states).order_by("-state_since")
     loud = [row for row in rows if not row.is_silenced or row.state == FigureAlert.State.BROKEN]
     for row in loud[:_MAX_EACH]:
+        kind: ProblemKind
         if row.state == FigureAlert.State.BROKEN:
             kind, message = "alert_broken", f"The alert {row.name} cannot be checked: {row.problem}"
         else:

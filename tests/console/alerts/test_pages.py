@@ -113,8 +113,8 @@ def test_alert__changed_silenced_tried_and_deleted(editor: Client, project: Proj
 
     # What was entered comes back, although 0.07 times 100 is not 7 in binary.
     sent(editor, project, page, **{**FIELDS, "threshold": "7"}, action="save", channels=str(slack.pk))
-    row.refresh_from_db()
-    assert (row.threshold, row.silenced_until) == (0.07, None)
+    changed = alert_of(project)
+    assert (changed.threshold, changed.silenced_until) == (0.07, None)
     assert 'value="7.0"' in shown(editor, project, page)
 
     sent(editor, project, page, action="delete")

@@ -49,7 +49,7 @@ def test_webhook__is_signed_and_says_what_happened(receiver: str) -> None:
     deliver(row.pk)
 
     ((headers, body),) = Receiver.received
-    project = row.alert.project
+    project = row.about.project
     assert json.loads(body) == {
         "type": "budget.alert",
         "id": f"{project.pk}/2026-11/80",
@@ -59,7 +59,7 @@ def test_webhook__is_signed_and_says_what_happened(receiver: str) -> None:
         "threshold_percent": 80,
         "budget_usd": 10.0,
         "spent_usd": 8.5,
-        "created_at": row.alert.created_at.isoformat().replace("+00:00", "Z"),
+        "created_at": row.about.created_at.isoformat().replace("+00:00", "Z"),
     }
     assert headers["content-type"] == "application/json"
     secret = secret_of(project.pk)
@@ -101,9 +101,9 @@ def test_failure__is_tried_again_later_with_growing_pauses(receiver: str, caplog
     assert (after(row).state, len(Receiver.received)) == ("delivered", 3)
     ids = {json.loads(body)["id"] for _, body in Receiver.received}
     assert len(ids) == 1
-    assert BudgetAlert.objects.filter(project=row.alert.project).count() == 1
+    assert BudgetAlert.objects.filter(project=row.about.project).count() == 1
     assert "SECRET-IN-URL" not in caplog.text
-    assert secret_of(row.alert.project_id) not in caplog.text
+    assert secret_of(row.about.project_id) not in caplog.text
 
 
 def test_failure__at_the_last_attempt__is_given_up(receiver: str) -> None:
@@ -166,7 +166,7 @@ def test_worker_that_died__leaves_it_to_the_next(receiver: str, monkeypatch: pyt
 
 def test_mail__goes_to_all_addresses(mailoutbox: Any) -> None:
     row = make("email", alert_emails=["a@x.example", "b@x.example"])
-    type(row.alert.project).objects.filter(pk=row.alert.project_id).update(name="Team\nBcc: all@x.example")
+    type(row.about.project).objects.filter(pk=row.about.project_id).update(name="Team\nBcc: all@x.example")
     deliver(row.pk)
     (letter,) = mailoutbox
     assert letter.to == ["a@x.example", "b@x.example"]
@@ -195,27 +195,27 @@ def test_mail__without_a_server__fails_with_the_settings_name(settings: Any) -> 
 
 def test_secret__is_made_with_the_address_encrypted_and_kept() -> None:
     row = make("webhook", alert_webhook_url="https://x.example/")
-    stored = AlertSecret.objects.get(project=row.alert.project)
-    secret = secret_of(row.alert.project_id)
+    stored = AlertSecret.objects.get(project=row.about.project)
+    secret = secret_of(row.about.project_id)
     assert secret.startswith("whsec_")
     assert secret not in stored.token
-    GatewaySettings.objects.get(project=row.alert.project).save()
-    assert secret_of(row.alert.project_id) == secret
+    GatewaySettings.objects.get(project=row.about.project).save()
+    assert secret_of(row.about.project_id) == secret
 
 
 def test_secret__rotated__signs_from_then_on(receiver: str) -> None:
     row = make("webhook", alert_webhook_url=receiver)
-    old = secret_of(row.alert.project_id)
-    rotate_secret(AlertSecret.objects.get(project=row.alert.project), actor="user:ann")
+    old = secret_of(row.about.project_id)
+    rotate_secret(AlertSecret.objects.get(project=row.about.project), actor="user:ann")
     deliver(row.pk)
     ((headers, body),) = Receiver.received
-    assert verified(headers, body, secret_of(row.alert.project_id))
+    assert verified(headers, body, secret_of(row.about.project_id))
     assert not verified(headers, body, old)
 
 
 def test_secret__that_cannot_be_read__is_reported_and_retried(receiver: str) -> None:
     row = make("webhook", alert_webhook_url=receiver)
-    AlertSecret.objects.filter(project=row.alert.project).update(token="damaged")
+    AlertSecret.objects.filter(project=row.about.project).update(token="damaged")
     deliver(row.pk)
     assert after(row).state == "pending"
     assert "rotate it" in after(row).last_error
@@ -224,7 +224,7 @@ def test_secret__that_cannot_be_read__is_reported_and_retried(receiver: str) -> 
 def by_channel(kind: str, url: str = "", **given: Any) -> AlertDelivery:
     row = make(kind)
     channel = AlertChannel.objects.create(
-        project=row.alert.project, name="On call", kind=kind, encrypted_url=encrypt(url) if url else "", **given
+        project=row.about.project, name="On call", kind=kind, encrypted_url=encrypt(url) if url else "", **given
     )
     AlertDelivery.objects.filter(pk=row.pk).update(receiver=channel, channel_name=channel.name)
     return after(row)
@@ -232,7 +232,7 @@ def by_channel(kind: str, url: str = "", **given: Any) -> AlertDelivery:
 
 def test_slack__gets_its_json_with_escapes_and_no_signature(receiver: str) -> None:
     row = by_channel("slack", receiver)
-    type(row.alert.project).objects.filter(pk=row.alert.project_id).update(name="R&D <!channel>")
+    type(row.about.project).objects.filter(pk=row.about.project_id).update(name="R&D <!channel>")
 
     deliver(row.pk)
 
@@ -258,7 +258,7 @@ def test_channel__webhook__is_signed_and_its_token_is_in_no_error_or_log(
     deliver(row.pk)
 
     headers, body = Receiver.received[1]
-    assert verified(headers, body, secret_of(row.alert.project_id))
+    assert verified(headers, body, secret_of(row.about.project_id))
     assert "SECRET-IN-URL" not in caplog.text
     assert str(after(row)) == "On call: delivered"
 

@@ -65,7 +65,7 @@ def served(project: Project, spool: Path) -> Served:
 
     def store_requests(number: int, *, failed: int = 0, minutes_ago: float = 5, **values: Any) -> None:
         ended = int((datetime.now(UTC) - timedelta(minutes=minutes_ago)).timestamp() * 1_000_000)
-        error = {"outcome": Outcome.ERROR, "status_code": 503, "error_code": "provider_unavailable"}
+        error: dict[str, Any] = {"outcome": Outcome.ERROR, "status_code": 503, "error_code": "provider_unavailable"}
         entries = [
             make_entry(ts=ended + index, project_id=str(project.pk), **values, **(error if index < failed else {}))
             for index in range(number)

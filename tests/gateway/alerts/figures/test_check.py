@@ -121,6 +121,20 @@ def test_repetition__while_it_fires_as_set(make_alert: MakeAlert, served: Served
     assert kinds == ["repeated", "fired"]
 
 
+def test_channel__added_while_it_fires__is_told(
+    api: APIClient, make_alert: MakeAlert, served: Served, webhook: str
+) -> None:
+    alert = make_alert(channels=[])
+    served(10, failed=4)
+    look_again(alert)
+    look_again(alert)
+    assert [row.kind for row in alert.events.all()] == ["fired"]
+
+    api.patch(f"/api/llm/alerts/{alert.pk}", {"channels": [webhook]}, format="json")
+    look_again(alert)
+    assert [one["state"] for one in received()] == ["firing"]
+
+
 def test_silence__nothing_is_sent_until_it_ends(api: APIClient, make_alert: MakeAlert, served: Served) -> None:
     alert = make_alert()
     until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
