@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
 from analytics.queries.own_requests import latest_own_request
@@ -20,8 +21,7 @@ def is_connected(project_id: UUID) -> bool:
     byte of a page may wait, the project is connected if one of its keys was used."""
     if project_id in _connected:
         return True
-    context = looked_up(project_id)
-    found = within_limit(in_thread(lambda: context.run(latest_own_request, project_id) is not None), otherwise=None)
+    found = within_limit(in_thread(partial(looked_up(project_id).run, _has_request, project_id)), otherwise=None)
     if found is None:
         return ApiKey.objects.for_project(project_id).exclude(last_used_at=None).exists()
     if found:
@@ -29,3 +29,7 @@ def is_connected(project_id: UUID) -> bool:
             _connected.clear()
         _connected.add(project_id)
     return found
+
+
+def _has_request(project_id: UUID) -> bool | None:
+    return latest_own_request(project_id) is not None
