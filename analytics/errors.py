@@ -5,12 +5,18 @@ Nothing of the driver's own errors leaves `analytics.clickhouse.client`.
 ApplicationError
 ├── ValidationError
 │   ├── RepeatedScoreError          a batch names one score twice
-│   └── TooManyTraceDestinationsError  the project exports spans to as many destinations as it may
+│   ├── TooManyTraceDestinationsError  the project exports spans to as many destinations as it may
+│   ├── TooManyDashboardsError      the owner has as many dashboards as one may have
+│   └── TooManyChartsError          the dashboard has as many charts as it may
 ├── PermissionDeniedError
-│   └── FeedbackTokenError          a browser's key comes without the token of the session, or with another
+│   ├── FeedbackTokenError          a browser's key comes without the token of the session, or with another
+│   └── DashboardNotOwnedError      a shared dashboard is another's, and the caller is no editor
 ├── NotFoundError
-│   └── TraceDestinationNotFoundError  the project has no such destination of spans
+│   ├── TraceDestinationNotFoundError  the project has no such destination of spans
+│   ├── DashboardNotFoundError      the project has no such dashboard, or it is another's own
+│   └── ChartNotFoundError          the dashboard has no such chart
 ├── ConflictError
+│   ├── DashboardExistsError        the owner has a dashboard of this name
 │   ├── ScoreExistsError            a score's own id is that of another request's score
 │   └── TraceDestinationExistsError the project has a destination of this name
 ├── ServiceUnavailableError
@@ -58,6 +64,49 @@ class TraceDestinationNotFoundError(NotFoundError):
 
 class TraceDestinationExistsError(ConflictError):
     code = "trace_destination_exists"
+
+
+class TooManyDashboardsError(ValidationError):
+    code = "too_many_dashboards"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"There are {limit} dashboards of yours in the project already: delete one first.")
+
+
+class TooManyChartsError(ValidationError):
+    code = "too_many_charts"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"A dashboard has at most {limit} charts: remove one first, or begin another dashboard.")
+
+
+class DashboardNotOwnedError(PermissionDeniedError):
+    code = "dashboard_not_owned"
+
+    def __init__(self) -> None:
+        super().__init__("A shared dashboard is changed by the person who made it and by editors of the project.")
+
+
+class DashboardNotFoundError(NotFoundError):
+    code = "dashboard_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such dashboard, or it is not shared with you.")
+
+
+class ChartNotFoundError(NotFoundError):
+    code = "chart_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("The dashboard has no such chart.")
+
+
+class DashboardExistsError(ConflictError):
+    code = "dashboard_exists"
+
+    def __init__(self, name: str) -> None:
+        problem = f"You have a dashboard called {name} already."
+        super().__init__(f"name: {problem}", details={"name": [problem]})
 
 
 class FeedbackTokenError(PermissionDeniedError):

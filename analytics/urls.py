@@ -6,6 +6,7 @@ from django.urls import path, re_path
 
 from analytics.telemetry import views as otlp
 from analytics.viewsets.costs import CostViewSet
+from analytics.viewsets.dashboards import ChartViewSet, DashboardViewSet, FigureViewSet
 from analytics.viewsets.feedback import FeedbackTokenViewSet, FeedbackViewSet
 from analytics.viewsets.guardrails import GuardrailFindingViewSet, GuardrailMetricsViewSet
 from analytics.viewsets.metrics import MetricsViewSet
@@ -40,6 +41,9 @@ router.register("metrics/errors", ErrorMetricsViewSet, "error-metrics")
 router.register("metrics/providers", ProviderMetricsViewSet, "provider-metrics")
 router.register("metrics/guardrails", GuardrailMetricsViewSet, "guardrail-metrics")
 router.register("guardrails", GuardrailFindingViewSet, "guardrail-finding")
+router.register("figures", FigureViewSet, "figure")
+router.register("dashboards/<uuid:dashboard_id>/charts", ChartViewSet, "chart")
+router.register("dashboards", DashboardViewSet, "dashboard")
 router.register("trace-destinations", TraceDestinationViewSet, "trace-destination")
 review_router = ProjectRouter()
 review_router.register("reviews/<uuid:queue_id>/items", ReviewItemViewSet, "review-item")

@@ -221,3 +221,17 @@ def find_prompts(project_id: UUID, text: str) -> Sequence[Match]:
     identity = as_uuid(text)
     rows = own.filter(pk=identity) if identity else own.filter(name=text)
     return [Match(Kind.PROMPT, str(row.pk), row.name) for row in rows]
+
+
+def prompt_names(project_id: UUID, keys: Sequence[str]) -> Mapping[str, str]:
+    """Returns the names of prompts by the keys of figures: a prompt's id, or `{id}/{version}`. Prompts that do not
+    exist any more are left out."""
+    ids = {found for key in keys if (found := as_uuid(key.partition("/")[0]))}
+    named = PromptConfig.objects.for_project(project_id).filter(pk__in=ids) if ids else PromptConfig.objects.none()
+    names = {str(pk): name for pk, name in named.values_list("pk", "name")}
+    shown = {}
+    for key in keys:
+        config, _, version = key.partition("/")
+        if config in names:
+            shown[key] = f"{names[config]}, version {version}" if version else names[config]
+    return shown

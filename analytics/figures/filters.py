@@ -19,6 +19,8 @@ from core.wire.parameters import Parameters
 _NOT_FILTERS = frozenset({"start_date", "end_date"})
 MAX_NAME_CHARACTERS = 100
 
+Filters = Mapping[str, str | Sequence[str]]
+
 
 class ScoreFilterParameters(Parameters):
     """The filters of figures about scores."""
@@ -56,10 +58,14 @@ def groups_of(figure: Figure) -> Sequence[str]:
     return _GROUPS[figure.source]
 
 
-def parse_filters(figure: Figure, filters: Mapping[str, str]) -> Parameters:
+def filters_of(figure: Figure) -> Sequence[str]:
+    return [name for name in _FILTERS[figure.source]().fields if name not in _NOT_FILTERS]
+
+
+def parse_filters(figure: Figure, filters: Filters) -> Parameters:
     """Returns the checked filters. Raises ValidationError that names the filter, also one that is not there."""
     kind = _FILTERS[figure.source]
-    unknown = sorted(set(filters) - (set(kind().fields) - _NOT_FILTERS))
+    unknown = sorted(set(filters) - set(filters_of(figure)))
     if unknown:
         raise refused(f"filters.{unknown[0][:MAX_NAME_CHARACTERS]}", "There is no such filter.")
     parameters = kind(data=dict(filters))

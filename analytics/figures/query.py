@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from analytics.figures.filters import MAX_NAME_CHARACTERS, figure_named, groups_of, parse_filters, refused
+from analytics.figures.filters import MAX_NAME_CHARACTERS, Filters, figure_named, groups_of, parse_filters, refused
 from analytics.figures.registry import Figure, FigureSource
 from analytics.parameters.ranges import TimeRange
 from analytics.parameters.requests import RequestParameters
@@ -32,13 +32,13 @@ Values = Sequence[float | None]
 class FigureQuery:
     """A figure of the requests or scores that match `filters`, split by `group_by` unless that is empty.
 
-    `filters` are those of `listRequests` or of the figures about scores, by name, as an address has them. `tag` is the
-    name of the metadata of `group_by` "metadata".
+    `filters` are those of `listRequests` or of the figures about scores, by name, as an address has them: a text, or a
+    list of texts for one that is given several times. `tag` is the name of the metadata of `group_by` "metadata".
     """
 
     figure: str
     group_by: str = ""
-    filters: Mapping[str, str] = field(default_factory=dict)
+    filters: Filters = field(default_factory=dict)
     tag: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class FigureQuery:
             there_are = ", ".join(groups_of(figure))
             raise refused("group_by", f"{figure.label} has no such group. There are: {there_are}.")
         if (self.group_by == METADATA) != bool(self.tag):
-            raise refused("tag", "The name of the metadata goes with group_by=metadata, and only with that.")
+            raise refused("tag", "Is the name of the metadata to split by, which belongs to that group alone.")
         if len(self.tag) > MAX_TAG_CHARACTERS:
             raise refused("tag", f"Has more than {MAX_TAG_CHARACTERS} characters.")
         parse_filters(figure, self.filters)
@@ -82,15 +82,16 @@ def _text(given: Mapping[Any, Any], name: str) -> str:
     return value
 
 
-def _texts(given: Any) -> Mapping[str, str]:
+def _texts(given: Any) -> Filters:
     if not isinstance(given, Mapping):
         raise refused("filters", "Must be an object.")
-    found: dict[str, str] = {}
+    found: dict[str, str | list[str]] = {}
     for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
+        values = [one for one in (value if isinstance(value, list) else [value]) if one != ""]
+        if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
             raise refused(f"filters.{str(name)[:MAX_NAME_CHARACTERS]}", "Must be a text or a number.")
-        if value != "":
-            found[str(name)] = str(value)
+        if values:
+            found[str(name)] = [str(one) for one in values] if len(values) > 1 else str(values[0])
     return found
 
 
@@ -131,7 +132,7 @@ def values_of(
     """Returns the values of several figures of one source, those of `query.figure` aside: of the keys with the largest
     first figure, or in total without a group. Raises as `value_of` does."""
     named = _figures(figures)
-    rows = _measure(project_id, query, named, time_range, None, limit=limit)
+    rows = _keys(project_id, query, named, time_range, limit)
     if not rows and not query.group_by:
         return [KeyValues("", _without_any(named))]
     return [KeyValues(row.key, _known(row.values)) for row in rows]
@@ -155,7 +156,7 @@ def series_of(
     shown = TimeRange(max(time_range.start, starts[0]), end)
     keys = [""]
     if query.group_by:
-        keys = [row.key for row in _measure(project_id, query, named, shown, None, limit=top)]
+        keys = [row.key for row in _keys(project_id, query, named, shown, top)]
     rows = _measure(project_id, query, named, shown, chosen, keys=keys if query.group_by else None) if keys else []
     by_place = {(row.key, row.start): _known(row.values) for row in rows}
     nothing = _without_any(named)
@@ -172,6 +173,15 @@ def _figures(names: Sequence[str]) -> list[Figure]:
     if len({figure.source for figure in named}) > 1:
         raise refused("figure", "Figures about requests and about scores do not go together.")
     return named
+
+
+def _keys(
+    project_id: UUID, query: FigureQuery, figures: Sequence[Figure], time_range: TimeRange, limit: int
+) -> list[MeasuredRow]:
+    """Returns the rows of the keys with the largest first figure. A key that adds nothing to a sum is left out, as is
+    success among the codes of errors."""
+    rows = _measure(project_id, query, figures, time_range, None, limit=limit)
+    return [row for row in rows if row.values[0] or not (query.group_by and figures[0].is_sum)]
 
 
 def _measure(

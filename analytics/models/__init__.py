@@ -12,6 +12,9 @@ from django.db.models import Q
 from django.utils import timezone
 from typing_extensions import override
 
+from analytics.models.dashboards import Chart as Chart
+from analytics.models.dashboards import ChartKind as ChartKind
+from analytics.models.dashboards import Dashboard as Dashboard
 from analytics.models.reviews import ReviewItem as ReviewItem
 from analytics.models.reviews import ReviewQueue as ReviewQueue
 from analytics.models.trace_destinations import TraceDestination as TraceDestination

@@ -7,10 +7,12 @@ from typing import Any
 
 from typing_extensions import override
 
+from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.presenters.providers import error_groups
 from analytics.presenters.spend import range_before
+from console.dashboards.keeping import keep_address, keep_figure
 from core.ui import formats
 from core.ui.marks import id_link
 from core.ui.pages import Page, Visit
@@ -55,11 +57,13 @@ def _totals(visit: Visit) -> dict[str, Any]:
                 _compared(now["error_count"], before["error_count"]),
                 visit.link_if_there(_REQUESTS, outcome="error"),
                 "bad" if now["error_count"] else "good",
+                keep_figure(visit, "error_count"),
             ),
             Tile(
                 "Share of all requests",
                 formats.share(now["error_rate"] if now["request_count"] else None),
                 f"{formats.share(before['error_rate'] if before['request_count'] else None)} in the range before",
+                keep=keep_figure(visit, "error_rate"),
             ),
             Tile(
                 "Cancelled by clients",
@@ -94,6 +98,7 @@ def _groups(visit: Visit) -> dict[str, Any]:
             rows=found.results,
             empty=Empty("No request failed in this range.", visit.link_if_there(_REQUESTS), "See all requests"),
             query=visit.request.GET,
+            keep=keep_address(visit, "Error codes", ChartKind.RANKING, ["error_count"], group_by="error_code"),
             key=lambda group: _requests(visit, group),
             next_url=page_link(visit.request.GET, p=str(number + 1)) if page.offset + PAGE_ROWS < found.count else "",
             previous_url=page_link(visit.request.GET, p=str(number - 1) if number > 2 else "") if number > 1 else "",
@@ -115,6 +120,7 @@ def _plot(visit: Visit, groups: Sequence[Mapping[str, Any]], starts: Sequence[An
         unit=Unit.COUNT,
         kind="stacked",
         brush=visit.link_if_there(_REQUESTS, outcome="error"),
+        keep=keep_address(visit, "Errors over time", ChartKind.BARS, ["error_count"], group_by="error_code"),
     )
 
 

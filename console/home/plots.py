@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
+from console.dashboards.keeping import keep_address
 from core.ui.navigation import address_of
 from core.ui.pages import Visit
 from core.ui.plots import Plot, Series, Unit
@@ -22,18 +24,28 @@ def home_plots(visit: Visit, time_range: TimeRange) -> Sequence[Plot]:
     interval = listing.more["interval"]
     brush = address_of("analytics_requests_changelist", query={"project": str(visit.project.pk)})
 
+    def keep(title: str, kind: ChartKind, *figures: str) -> str:
+        return keep_address(visit, title, kind, figures)
+
     def series(name: str, field: str) -> Series:
         return Series(name, [row[field] for row in rows])
 
     errors = Series("errors", [row["error_count"] for row in rows], kind="bad")
     return [
-        Plot(f"Requests and errors per {interval}", times, [series("requests", "request_count"), errors], brush=brush),
+        Plot(
+            f"Requests and errors per {interval}",
+            times,
+            [series("requests", "request_count"), errors],
+            brush=brush,
+            keep=keep("Requests and errors", ChartKind.LINE, "request_count", "error_count"),
+        ),
         Plot(
             "Latency",
             times,
             [series("half are faster (p50)", "p50_latency_ms"), series("95 % are faster (p95)", "p95_latency_ms")],
             unit=Unit.MILLISECONDS,
             brush=brush,
+            keep=keep("Latency", ChartKind.LINE, "p50_latency_ms", "p95_latency_ms"),
         ),
         Plot(
             f"Cost per {interval}",
@@ -42,6 +54,7 @@ def home_plots(visit: Visit, time_range: TimeRange) -> Sequence[Plot]:
             unit=Unit.MONEY,
             kind="bars",
             brush=brush,
+            keep=keep("Cost", ChartKind.BARS, "total_cost_usd"),
         ),
         Plot(
             "Time to the first token",
@@ -49,6 +62,7 @@ def home_plots(visit: Visit, time_range: TimeRange) -> Sequence[Plot]:
             [series("half are faster (p50)", "p50_ttft_ms"), series("95 % are faster (p95)", "p95_ttft_ms")],
             unit=Unit.MILLISECONDS,
             brush=brush,
+            keep=keep("Time to the first token", ChartKind.LINE, "p50_ttft_ms", "p95_ttft_ms"),
             empty="No streamed requests in this range.",
         ),
     ]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
+from console.dashboards.keeping import keep_address, keep_providers
 from core.ui.formats import duration, moment, money, number, share
 from core.ui.marks import status
 from core.ui.pages import Visit
@@ -42,6 +44,7 @@ def provider_table(visit: Visit) -> Table:
         ),
         empty=Empty("No provider is set up.", visit.link_if_there("provider_keys"), "Add a provider's key"),
         key=lambda row: visit.link_if_there("providers") or visit.link(_REQUESTS, provider=row["provider"]),
+        keep=keep_providers(visit),
     )
 
 
@@ -69,6 +72,7 @@ def error_table(visit: Visit, time_range: TimeRange) -> Table:
         key=lambda row: visit.link(
             _REQUESTS, outcome="error", error_code=row["code"], error_type=row["type"], provider=row["provider"]
         ),
+        keep=keep_address(visit, "Error codes", ChartKind.RANKING, ["error_count"], group_by="error_code"),
     )
 
 
@@ -86,6 +90,13 @@ def model_table(visit: Visit, time_range: TimeRange) -> Table:
         rows=metrics.models(visit.project.pk, time_range, _TOP).results,
         empty=_no_requests(visit),
         key=lambda row: visit.link(_REQUESTS, model=row["model"], provider=row["provider"]),
+        keep=keep_address(
+            visit,
+            "Top models",
+            ChartKind.TABLE,
+            ["total_cost_usd", "request_count", "error_rate", "p95_latency_ms"],
+            group_by="model",
+        ),
     )
 
 
@@ -101,6 +112,9 @@ def user_table(visit: Visit, time_range: TimeRange) -> Table:
         rows=metrics.users(visit.project.pk, time_range, _TOP).results,
         empty=Empty("No request of this range names its user (header x-svc-user-id)."),
         key=lambda row: visit.link(_REQUESTS, user_id=row["user_id"]),
+        keep=keep_address(
+            visit, "Top users", ChartKind.TABLE, ["total_cost_usd", "request_count", "error_rate"], group_by="user"
+        ),
     )
 
 

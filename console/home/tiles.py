@@ -10,6 +10,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.queries.parallel import both
 from analytics.queries.rollup_ranges import TICK
+from console.dashboards.keeping import keep_figure
 from core.ui import formats
 from core.ui.pages import Visit
 from core.ui.tiles import Tile
@@ -41,6 +42,7 @@ def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) ->
             formats.number(now["request_count"]),
             compared("request_count", formats.number),
             visit.link(_REQUESTS),
+            keep=keep_figure(visit, "request_count"),
         ),
         Tile(
             "Errors",
@@ -48,18 +50,21 @@ def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) ->
             f"{formats.number(now['error_count'])} failed, before {formats.share(before['error_rate'])}",
             visit.link_if_there("errors") or visit.link(_REQUESTS, outcome="error"),
             "bad" if share >= ERROR_SHARE else "neutral",
+            keep=keep_figure(visit, "error_rate"),
         ),
         Tile(
             "Latency, p95",
             formats.duration(now["p95_latency_ms"]),
             compared("p95_latency_ms", formats.duration),
             visit.link(_REQUESTS, sort="-latency_ms"),
+            keep=keep_figure(visit, "p95_latency_ms"),
         ),
         Tile(
             "Cost",
             formats.money(now["total_cost_usd"]),
             compared("total_cost_usd", formats.money),
             visit.link_if_there("usage"),
+            keep=keep_figure(visit, "total_cost_usd"),
         ),
     ]
 

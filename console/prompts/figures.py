@@ -15,6 +15,9 @@ from analytics.queries.prompt_figures import PromptGrouping
 from analytics.queries.scores import ScoreFilter
 from core.wire.pagination import MAXIMUM_LIMIT, Page
 
+# The figures of a table of use that is kept as a chart, in the order of its columns.
+USE_FIGURES = ("request_count", "error_rate", "total_cost_usd", "average_latency_ms")
+
 _WHOLE = Page(MAXIMUM_LIMIT, 0)
 _MAX_SCORES = 3
 

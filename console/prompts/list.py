@@ -9,8 +9,10 @@ from uuid import UUID
 from django.utils.html import format_html
 from typing_extensions import override
 
+from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
-from console.prompts.figures import Figures, MeanScore, figures_of_configs, in_words, scores_of_configs
+from console.dashboards.keeping import keep_address
+from console.prompts.figures import USE_FIGURES, Figures, MeanScore, figures_of_configs, in_words, scores_of_configs
 from core.ui.formats import NONE, duration, moment, money, number, share
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
@@ -117,6 +119,7 @@ def _use(visit: Visit) -> Table:
         rows=rows,
         empty=Empty("No request was served a prompt in this range."),
         key=lambda row: visit.link("prompt", row[0]),
+        keep=keep_address(visit, "Use of prompts", ChartKind.TABLE, USE_FIGURES, group_by="prompt"),
     )
 
 

@@ -13,8 +13,11 @@ from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
 
+from analytics.models import ChartKind
+from analytics.models.dashboards import CHART_TITLE_CHARACTERS
 from analytics.parameters.ranges import TimeRange
-from console.prompts.figures import figures_of_versions, scores_of_versions
+from console.dashboards.keeping import keep_address
+from console.prompts.figures import USE_FIGURES, figures_of_versions, scores_of_versions
 from console.prompts.labels import change_label, labels_by_version, labels_context
 from console.prompts.list import use_columns
 from console.prompts.use import use_context
@@ -275,6 +278,14 @@ def _use(visit: Visit, config: PromptConfig) -> Table:
         rows=sorted(figures, reverse=True),
         empty=Empty("No request was served this prompt in this range."),
         key=lambda version: visit.link("prompt", config.pk, version=version),
+        keep=keep_address(
+            visit,
+            f"Use of {config.name}"[:CHART_TITLE_CHARACTERS],
+            ChartKind.TABLE,
+            USE_FIGURES,
+            group_by="prompt_version",
+            filters={"prompt_config_id": str(config.pk)},
+        ),
     )
 
 

@@ -11,9 +11,11 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
+from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import provider_latencies
 from analytics.presenters.providers import MAX_RANGE, provider_history
+from console.dashboards.keeping import keep_address, keep_providers
 from console.providers.failovers import failovers_context
 from core.errors import ApplicationError
 from core.rights.asking import sees_every_project
@@ -137,6 +139,7 @@ def _live(visit: Visit) -> dict[str, Any]:
             rows=found["providers"],
             empty=Empty("No provider is switched on.", link, "Add a key" if link else ""),
             key=lambda row: visit.link_if_there(_REQUESTS, deployment=row["deployment"]),
+            keep=keep_providers(visit),
         ),
         "models": Table(
             caption="Models that were called in the last five minutes",
@@ -212,6 +215,7 @@ def _history(visit: Visit) -> dict[str, Any]:
     histories = [one for provider in ordered for one in _histories(provider)]
     return {
         "cell": "30 minutes" if found["interval_minutes"] == 30 else f"{found['interval_minutes'] // 60} h",
+        "keep": keep_address(visit, "Failed by provider", ChartKind.LINE, ["error_rate"], group_by="provider"),
         "left_out": [one["title"] for one in histories[MAX_STRIPS:]],
         "providers": [
             {

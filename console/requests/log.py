@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from analytics.models import ListPage
+from analytics.models import ChartKind, ListPage
 from analytics.presenters import requests
 from analytics.presenters.requests import request_page
 from analytics.queries.request_sorting import RequestSort
@@ -19,6 +19,7 @@ from analytics.request_log.record import RequestEntry
 from analytics.scores.selectors import scores_by_request
 from analytics.wire.request_figures import RequestHistogram
 from analytics.wire.texts import request_without_texts
+from console.dashboards.keeping import keep_address
 from console.requests.columns import columns_of
 from console.requests.fields import facets_of, named_fields
 from console.requests.query import QueryProblem, RequestQuery, chosen_filters, parse_query
@@ -135,6 +136,14 @@ def _plot(visit: Visit, found: RequestHistogram) -> Plot:
         ],
         kind="stacked",
         brush=f"{visit.request.path}{brush}",
+        keep=keep_address(
+            visit,
+            "Requests",
+            ChartKind.BARS,
+            ["request_count"],
+            group_by="outcome",
+            filters=chosen_filters(visit.request.GET),
+        ),
         caption=False,
         empty="No requests in this range.",
     )

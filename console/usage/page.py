@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
-from uuid import UUID
 
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
 
 from analytics.exports.spreadsheet import MAX_EXPORTED, cost_table, csv_response
+from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension
+from analytics.queries.measures import GROUPS
+from console.dashboards.keeping import keep_address, keep_figure
 from console.usage.month import month_context
 from core.roles import Right
 from core.ui import formats
@@ -26,7 +29,7 @@ from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.ui.tiles import Tile
 from core.wire.pagination import Page as ListPage
-from prompts.models import PromptConfig
+from prompts.selectors import prompt_names
 
 PAGE_ROWS = 25
 
@@ -138,24 +141,27 @@ def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
     number = page_number(visit.request.GET)
     page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
     found = spend.cost_by(visit.project.pk, dimension, _range(visit), page)
-    names = _prompt_names(visit, [one["key"] for one in found.results]) if "prompt" in dimension else {}
+    names = prompt_names(visit.project.pk, [one["key"] for one in found.results]) if "prompt" in dimension else {}
     query = visit.request.GET
     return {
-        "tiles": _tiles(found.more),
+        "tiles": _tiles(visit, found.more),
         "table": Table(
             caption=f"{formats.number(found.count)} in all, the highest cost first",
             columns=_columns(visit, dimension, names),
             rows=found.results,
             empty=Empty("No request in this range.", visit.link_if_there(_REQUESTS), "See the requests"),
             query=query,
+            keep=_keep(
+                visit, dimension, ChartKind.TABLE, "total_cost_usd", "request_count", "total_tokens", "error_rate"
+            ),
             next_url=page_link(query, p=str(number + 1)) if page.offset + PAGE_ROWS < found.count else "",
             previous_url=page_link(query, p=str(number - 1) if number > 2 else "") if number > 1 else "",
         ),
     }
 
 
-def _tiles(totals: Mapping[str, Any]) -> list[Tile]:
-    before = totals["previous"]
+def _tiles(visit: Visit, totals: Mapping[str, Any]) -> list[Tile]:
+    before, kept = totals["previous"], partial(keep_figure, visit)
 
     def note(name: str, shown: Any) -> str:
         changed = formats.change(totals[name], before[name])
@@ -163,10 +169,20 @@ def _tiles(totals: Mapping[str, Any]) -> list[Tile]:
 
     cost, requests = totals["total_cost_usd"], totals["request_count"]
     return [
-        Tile("Cost", formats.money(cost), note("total_cost_usd", formats.money)),
-        Tile("Requests", formats.compact(requests), note("request_count", formats.compact)),
-        Tile("Tokens", formats.compact(totals["total_tokens"]), note("total_tokens", formats.compact)),
-        Tile("Cost of a request", formats.money(cost / requests if requests else None), "on average"),
+        Tile("Cost", formats.money(cost), note("total_cost_usd", formats.money), keep=kept("total_cost_usd")),
+        Tile("Requests", formats.compact(requests), note("request_count", formats.compact), keep=kept("request_count")),
+        Tile(
+            "Tokens",
+            formats.compact(totals["total_tokens"]),
+            note("total_tokens", formats.compact),
+            keep=kept("total_tokens"),
+        ),
+        Tile(
+            "Cost of a request",
+            formats.money(cost / requests if requests else None),
+            "on average",
+            keep=kept("average_cost_usd"),
+        ),
     ]
 
 
@@ -216,22 +232,9 @@ def _session(visit: Visit, session_id: str) -> str:
     return visit.link_if_there("session", visit.project.pk, session_id)
 
 
-def _prompt_names(visit: Visit, keys: Sequence[str]) -> Mapping[str, str]:
-    """Returns the names of prompts and their versions by key, as far as the prompts still exist."""
-    ids = {UUID(key.partition("/")[0]) for key in keys if key}
-    found = PromptConfig.objects.for_project(visit.project.pk).filter(pk__in=ids)
-    names = {str(pk): name for pk, name in found.values_list("pk", "name")}
-    shown = {}
-    for key in keys:
-        config, _, version = key.partition("/")
-        if config in names:
-            shown[key] = f"{names[config]}, version {version}" if version else names[config]
-    return shown
-
-
 def _plot(visit: Visit, dimension: Dimension) -> Plot:
     found = spend.cost_intervals(visit.project.pk, dimension, _range(visit))
-    names = _prompt_names(visit, [one["key"] for one in found["series"]]) if "prompt" in dimension else {}
+    names = prompt_names(visit.project.pk, [one["key"] for one in found["series"]]) if "prompt" in dimension else {}
     series = [
         Series(names.get(one["key"]) or one["name"] or _NONE.get(dimension, "none"), one["total_cost_usd"])
         for one in found["series"]
@@ -245,7 +248,15 @@ def _plot(visit: Visit, dimension: Dimension) -> Plot:
         unit=Unit.MONEY,
         kind="stacked",
         brush=visit.link_if_there(_REQUESTS),
+        keep=_keep(visit, dimension, ChartKind.BARS, "total_cost_usd"),
     )
+
+
+def _keep(visit: Visit, dimension: Dimension, kind: ChartKind, *figures: str) -> str:
+    if dimension not in GROUPS:
+        return ""
+    title = f"Cost by {_LABELS[dimension].lower().replace('api', 'API')}"
+    return keep_address(visit, title, kind, figures, group_by=str(dimension))
 
 
 def _gaps(visit: Visit) -> dict[str, Any]:

@@ -41,6 +41,8 @@ _TAGS = {
     "scores": "Judgements of requests.",
     "reviews": "Queues of requests that people score by hand.",
     "metrics": "Figures about a project.",
+    "figures": "The figures that charts show.",
+    "dashboards": "Pages of charts that people put together.",
     "telemetry": "Spans and logs of sessions.",
     "otlp": "Where OpenTelemetry exporters send to.",
     "prompts": "Managed prompts and their versions.",

@@ -66,6 +66,9 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "requestFacets requestHistogram lookup"),
     # Views of lists are private: everybody sees and changes the own ones alone.
     **_each(READ, "listViews saveView deleteView"),
+    # So are dashboards that are not shared; those that are, their owners and editors change (analytics.dashboards).
+    **_each(READ, "listFigures listDashboards createDashboard getDashboard changeDashboard deleteDashboard"),
+    **_each(READ, "createChart changeChart deleteChart chartData"),
     **_FIGURES,
     **_each(READ, "listProblems listGuardrailRequests usage"),
     # Operations that show texts written by people and models.
@@ -191,6 +194,7 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "sessions session search"),
     **_each(READ, "reviews review alerts alert"),
     **_each(READ, "errors providers usage usage_export prompt_caches"),
+    **_each(READ, "dashboards dashboard chart_form"),
     **_each(EDIT, "rollout_form alert_form"),
     **_each(READ_CONTENT, "agent_panel_beside agent_panel_rendered analytics_requests_image analytics_requests_export"),
     **{

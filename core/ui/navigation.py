@@ -36,6 +36,7 @@ GROUPS = (
             Entry("Errors", "errors", "e"),
             Entry("Usage and cost", "usage", "u"),
             Entry("Providers", "providers", "p"),
+            Entry("Dashboards", "dashboards", "q"),
             Entry("Alerts", "alerts", "f"),
         ),
     ),

@@ -79,6 +79,8 @@ class Table:
     has_chooser: bool = False
     # The number of all rows, if it is known.
     count: int | None = None
+    # The address of the form that keeps the table as a chart of a dashboard.
+    keep: str = ""
 
     @property
     def shown(self) -> Sequence[Column]:

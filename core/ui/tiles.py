@@ -15,3 +15,5 @@ class Tile:
     note: str = ""
     href: str = ""
     kind: str = "neutral"
+    # The address of the form that keeps the figure as a chart of a dashboard.
+    keep: str = ""

@@ -17,6 +17,7 @@ from integrations.services import IntegrationChange, add_integration
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from rollouts.models import Rollout
 from tests.factories.core import make_key, make_staff
+from tests.factories.dashboards import make_dashboard
 from tests.factories.prompts import make_config
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
@@ -71,6 +72,7 @@ def one_of_everything(project: Project) -> dict[str, Any]:
         "gateway_gatewaysettings": GatewaySettings.objects.get(project=project),
         "gateway_settingschange": project.settings_changes.latest("pk"),
         "analytics_reviewqueue": ReviewQueue.objects.filter(project=project).first() or make_queue(project),
+        "analytics_dashboard": make_dashboard(project),
         "agent_conversation": create_conversation(project_id=project.pk, title="a", actor="test"),
         "auth_user": user,
     }

@@ -17,7 +17,7 @@ from agent.models import Message
 from agent.models import Role as Speaker
 from agent.services import create_conversation
 from analytics.clickhouse import client as store_client
-from analytics.models import ListPage, TraceDestination
+from analytics.models import Chart, Dashboard, ListPage, TraceDestination
 from analytics.saved_views import save_view
 from core.models import Membership, Project
 from core.roles import Role
@@ -119,6 +119,10 @@ def populated(db: None, stored_requests: None) -> Populated:
     view, _ = save_view(
         project_id=project.pk, owner=f"key:{row.pk}", page=ListPage.REQUESTS, name="slow", query="sort=-latency_ms"
     )
+    dashboard = Dashboard.objects.create(project=project, owner=f"key:{row.pk}", name="team")
+    chart = Chart.objects.create(
+        dashboard=dashboard, position=0, title="Errors", kind="line", figures=["error_count"], filters={"model": "m"}
+    )
     return Populated(
         headers={"Authorization": f"Bearer {key}", "X-Project-Id": str(project.pk)},
         known={
@@ -141,6 +145,8 @@ def populated(db: None, stored_requests: None) -> Populated:
             "trial_id": str(past.trial_id),
             "position": past.position,
             "view_id": str(view.pk),
+            "dashboard_id": str(dashboard.pk),
+            "chart_id": str(chart.pk),
             "label": "production",
             "provider": "openai",
             "name": "openai",

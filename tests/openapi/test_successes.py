@@ -62,6 +62,10 @@ BODIES: dict[str, Any] = {
     "createTrial": _TRIAL,
     "estimateTrial": _TRIAL,
     "pickTrialWinner": {"winner": "A"},
+    "createDashboard": {"name": "new"},
+    "changeDashboard": {"is_shared": True},
+    "createChart": {"title": "new", "kind": "table", "figures": ["request_count", "error_rate"], "group_by": "model"},
+    "changeChart": {"position": 0, "is_wide": True},
     "saveView": {"name": "new", "page": "requests", "query": "status=error"},
 }
 QUERIES = {"lookup": {"q": "{request_id}"}}

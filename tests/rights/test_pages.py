@@ -200,6 +200,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "session_id": "session",
         "integration_id": rows["integrations_providerintegration"].pk,
         "queue_id": rows["analytics_reviewqueue"].pk,
+        "dashboard_id": rows["analytics_dashboard"].pk,
         "config_id": rows["prompts_promptconfig"].pk,
         "rollout_id": rows["rollouts_rollout"].pk,
         "trial_id": Trial.objects.get_or_create(project=project, defaults={"input_limit": 1})[0].pk,

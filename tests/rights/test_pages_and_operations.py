@@ -68,6 +68,9 @@ BEHIND = {
     "model_groups": Behind("listModelGroups", "createModelGroup"),
     "audit": Behind("listAudit"),
     "trace_destinations": Behind("listTraceDestinations", "createTraceDestination"),
+    "dashboards": Behind("listDashboards", "createDashboard"),
+    "dashboard": Behind("getDashboard", "changeDashboard"),
+    "chart_form": Behind("listFigures", "createChart"),
 }
 
 

@@ -70,7 +70,8 @@ class Plot:
     is not given; intervals that begin after now are left out, unless the plot has a forecast and is not `until_now`.
 
     The axis of values begins at zero, or with `from_zero=False` near the lowest value. `brush` is the address of a
-    page that opens, with `start` and `end` added, for the time that somebody marks with the pointer.
+    page that opens, with `start` and `end` added, for the time that somebody marks with the pointer; `keep` that of
+    the form which keeps the plot as a chart of a dashboard.
     """
 
     title: str
@@ -82,6 +83,7 @@ class Plot:
     bands: Sequence[Band] = ()
     marks: Sequence[Mark] = ()
     brush: str = ""
+    keep: str = ""
     from_zero: bool = True
     step: timedelta | None = None
     caption: bool = True

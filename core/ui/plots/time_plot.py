@@ -13,7 +13,7 @@ from core.ui.plots.areas import bars, hatches, lines, stacked_totals
 from core.ui.plots.axes import marks, thresholds, time_axis, value_axis
 from core.ui.plots.labels import number, time_label, value_label
 from core.ui.plots.legend import legend, mark_list
-from core.ui.plots.markup import element, joined
+from core.ui.plots.markup import element, hidden, joined
 from core.ui.plots.scales import HEIGHT, TimeScale, time_scale, value_scale
 from core.ui.plots.shapes import Band, Plot, Series, Value
 from core.ui.plots.values_table import values_table
@@ -36,6 +36,7 @@ def render_plot(plot: Plot, zone: tzinfo, now: datetime) -> SafeString:
         element("output", class_="plot-readout", aria_live="off"),
         mark_list(plot, times, zone),
         values_table(plot, times, zone),
+        _keep(plot),
         class_="plot",
         data_plot=plot.title,
         data_start=_seconds(times.start),
@@ -60,6 +61,12 @@ def _until(plot: Plot, now: datetime) -> Plot:
 
 def _caption(plot: Plot) -> SafeString:
     return element("figcaption", plot.title, class_="" if plot.caption else "sr")
+
+
+def _keep(plot: Plot) -> SafeString:
+    if not plot.keep:
+        return joined([])
+    return element("a", "Keep as chart", hidden(f": {plot.title}"), href=plot.keep, class_="keep")
 
 
 def _drawing(plot: Plot, times: TimeScale, zone: tzinfo) -> SafeString:

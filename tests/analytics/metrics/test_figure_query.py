@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +14,12 @@ from analytics.figures.registry import FIGURES, FigureSource
 from analytics.parameters.ranges import TimeRange
 from analytics.queries.usage import Interval
 from analytics.request_log.record import RequestRecord
+from analytics.scores.sync.run import copy_due
 from core.errors import ValidationError
+from core.models import Project
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW, PROMPTS, Api
+from tests.factories.scores import make_score
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -125,6 +128,8 @@ def test_series__without_requests__has_every_interval(api: Api) -> None:
         ({"figure": "request_count", "filters": {"start_date": "2026-11-01"}}, "filters.start_date"),
         ({"figure": "request_count", "filters": {"prompt_config_id": "none"}}, "filters.prompt_config_id"),
         ({"figure": "request_count", "filters": {"api_key_id": True}}, "filters.api_key_id"),
+        ({"figure": "request_count", "filters": {"min_latency_ms": ["1", "2"]}}, "filters.min_latency_ms"),
+        ({"figure": "mean_score", "filters": {"score_name": ["tone", "length"]}}, "filters.score_name"),
         ({"figure": "mean_score", "filters": {"api_key_id": 3}}, "filters.api_key_id"),
         ({"figure": "request_count", "order": "desc"}, "order"),
     ],
@@ -149,3 +154,18 @@ def test_figures__of_two_sources__do_not_go_together(api: Api) -> None:
     with pytest.raises(ValidationError, match="do not go together"):
         values_of(UUID(api[1]), FigureQuery("request_count"), ["request_count", "mean_score"], _MONTH)
     assert {figure.source for figure in FIGURES.values()} == set(FigureSource)
+
+
+def test_scores__by_name_and_filter__have_mean_and_number(project: Project) -> None:
+    for value, name in ((1, "tone"), (4, "tone"), (5, "length")):
+        make_score(project, score_name=name, score_value=value)
+    copy_due()
+    time_range = TimeRange(datetime.now(UTC) - timedelta(hours=1), datetime.now(UTC))
+    mean, of_tone = FigureQuery("mean_score", "score_name"), FigureQuery("mean_score", filters={"score_name": "tone"})
+
+    rows = values_of(project.pk, mean, ["mean_score", "score_count"], time_range)
+    over_time = series_of(project.pk, of_tone, time_range)
+
+    assert [(row.key, list(row.values)) for row in rows] == [("length", [5, 1]), ("tone", [2.5, 2])]
+    assert [value for value in over_time.series[0].values if value is not None] == [2.5]
+    assert value_of(project.pk, of_tone, time_range) == 2.5

@@ -1,0 +1,73 @@
+"""The question of a chart: several figures with the same filters, and which kinds of charts can show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from analytics.figures.filters import Filters, figure_named, refused
+from analytics.figures.query import FigureQuery
+from analytics.models import Chart, ChartKind
+from core.errors import ApplicationError
+from core.lookup.registry import Kind, look_up
+from core.roles import Right
+from core.selectors import api_key_names
+
+MAX_FIGURES = 4
+_OVER_TIME = (ChartKind.LINE, ChartKind.BARS)
+
+
+@dataclass(frozen=True)
+class ChartQuestion:
+    figures: Sequence[str]
+    group_by: str = ""
+    tag: str = ""
+    filters: Filters = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, chart: Chart) -> ChartQuestion:
+        return cls(chart.figures, chart.group_by, chart.tag, chart.filters)
+
+    @property
+    def query(self) -> FigureQuery:
+        """The question for the first figure; the others differ by nothing but the name."""
+        return FigureQuery(self.figures[0] if self.figures else "", self.group_by, self.filters, self.tag)
+
+    def check(self, kind: ChartKind) -> None:
+        """Raises ValidationError that names the field, also for a figure, group or filter that is not there any
+        more."""
+        if not 1 <= len(self.figures) <= MAX_FIGURES or len(set(self.figures)) < len(self.figures):
+            raise refused("figures", f"Must be 1 to {MAX_FIGURES} different figures.")
+        try:
+            found = [figure_named(name) for name in self.figures]
+        except ApplicationError as error:
+            raise refused("figures", error.message.removeprefix("figure: ")) from None
+        if len({figure.source for figure in found}) > 1:
+            raise refused("figures", "Figures about requests and about scores do not go together.")
+        self.query.check()
+        if kind in _OVER_TIME and len({figure.unit for figure in found}) > 1:
+            raise refused("figures", "Figures of different units need a table, or a chart each.")
+        if kind is not ChartKind.TABLE and self.group_by and len(found) > 1:
+            raise refused("figures", "A chart that is split shows one figure; a table shows several.")
+        if kind in (ChartKind.RANKING, ChartKind.NUMBER) and len(found) > 1:
+            raise refused("figures", "This kind of chart shows one figure.")
+        if kind is ChartKind.RANKING and not self.group_by:
+            raise refused("group_by", "A ranking needs what it ranks, such as model.")
+        if kind is ChartKind.NUMBER and self.group_by:
+            raise refused("group_by", "A single figure is not split.")
+
+
+def check_subjects(project_id: UUID, question: ChartQuestion) -> None:
+    """Raises ValidationError for a filter by an API key or a prompt that the project does not have any more."""
+    keys = [int(key) for key in _values(question, "api_key_id") if key.isdecimal()]
+    if len(api_key_names(project_id, keys)) < len(set(keys)):
+        raise refused("filters.api_key_id", "The API key of this chart is not there any more.")
+    for prompt in _values(question, "prompt_config_id"):
+        if not look_up(project_id, prompt, [Right.READ], [Kind.PROMPT]):
+            raise refused("filters.prompt_config_id", "The prompt of this chart is not there any more.")
+
+
+def _values(question: ChartQuestion, name: str) -> Sequence[str]:
+    given = question.filters.get(name, ())
+    return [given] if isinstance(given, str) else given

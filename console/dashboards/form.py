@@ -1,0 +1,194 @@
+"""The form of a chart: one that is kept from another page, a new one of a dashboard, or a change of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from analytics.dashboards import services
+from analytics.figures.registry import FIGURES
+from analytics.models import Chart, ChartKind, Dashboard
+from analytics.models.dashboards import CHART_TITLE_CHARACTERS, DASHBOARD_NAME_CHARACTERS
+from analytics.queries.measures import GROUPS
+from analytics.queries.score_measures import SCORE_GROUPS
+from console.dashboards.keeping import KEEP, kept_values
+from console.dashboards.list import reader_of
+from console.dashboards.words import filter_lines, group_label, parse_filter_lines
+from core.errors import ApplicationError, NotFoundError
+from core.ui.pages import Page, Visit
+from core.ui.registry import register_page
+
+_FIRST_DASHBOARD = "My dashboard"
+_OF_THE_DASHBOARD = ("dashboard", "dashboard_name")
+_FOLDED = ("figures", "group_by", "tag", "filters")
+
+
+class FiltersField(forms.CharField):
+    """Filters, one a line: the name, an equals sign, the value."""
+
+    widget = forms.Textarea
+
+    @override
+    def clean(self, value: Any) -> dict[str, str | list[str]]:
+        try:
+            return parse_filter_lines(super().clean(value))
+        except ValueError:
+            raise forms.ValidationError("A name, an equals sign and a value are expected in each line.") from None
+
+
+class ChartForm(forms.Form):
+    title = forms.CharField(max_length=CHART_TITLE_CHARACTERS, label="Title")
+    dashboard = forms.ChoiceField(required=False, label="Dashboard")
+    dashboard_name = forms.CharField(
+        required=False, max_length=DASHBOARD_NAME_CHARACTERS, label="Name of the new dashboard"
+    )
+    kind = forms.ChoiceField(choices=ChartKind.choices, label="Shown as")
+    is_wide = forms.BooleanField(required=False, label="Takes the whole width")
+    figures = forms.MultipleChoiceField(
+        choices=[(figure.name, figure.label) for figure in FIGURES.values()],
+        widget=forms.CheckboxSelectMultiple,
+        label="Figures",
+        help_text="One, or in a table up to four. Lines and bars show several of one unit.",
+    )
+    group_by = forms.ChoiceField(
+        required=False,
+        choices=[("", "not split"), *((name, group_label(name)) for name in dict.fromkeys((*GROUPS, *SCORE_GROUPS)))],
+        label="Split by",
+    )
+    tag = forms.CharField(
+        required=False, max_length=64, label="Name of the metadata", help_text="If it is split by metadata."
+    )
+    filters = FiltersField(
+        required=False,
+        label="Filters",
+        help_text="One a line, as in the address of Requests: model=gpt-4o, outcome=error.",
+    )
+
+    def __init__(self, dashboards: Sequence[Dashboard] | None, *given: Any, **options: Any) -> None:
+        """`dashboards` are those that the person may add a chart to; None for a chart that stands on one."""
+        super().__init__(*given, **options)
+        if dashboards is None:
+            for name in _OF_THE_DASHBOARD:
+                del self.fields[name]
+            return
+        choices = [*((str(row.pk), row.name) for row in dashboards), ("", "a new one")]
+        self.fields["dashboard"].choices = choices  # type: ignore[attr-defined]  # it is a ChoiceField
+        if not dashboards:
+            self.fields["dashboard_name"].initial = _FIRST_DASHBOARD
+
+    @override
+    def clean(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        if "dashboard_name" in self.fields and not values.get("dashboard") and not values.get("dashboard_name"):
+            self.add_error("dashboard_name", "A new dashboard needs a name.")
+        return values
+
+    @property
+    def chart(self) -> dict[str, Any]:
+        return {name: value for name, value in self.cleaned_data.items() if name not in _OF_THE_DASHBOARD}
+
+    @property
+    def shown(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name not in _FOLDED]
+
+    @property
+    def folded(self) -> list[forms.BoundField]:
+        return [self[name] for name in _FOLDED]
+
+    @property
+    def is_open(self) -> bool:
+        """True if what the chart shows is still to be chosen, or wrong."""
+        return not self["figures"].value() or any(name in self.errors for name in _FOLDED)
+
+
+@register_page
+class ChartFormPage(Page):
+    route = "dashboards/chart/"
+    name = "chart_form"
+    title = "Keep as chart"
+    template = "dashboards/form.html"
+    parent = "dashboards"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        chart = _chosen(visit)
+        if chart is not None:
+            return _shown(visit, chart, ChartForm(None, initial=_initial(chart)))
+        dashboards = _dashboards(visit)
+        given = {**kept_values(visit.request.GET.get(KEEP, "")), "dashboard": visit.request.GET.get("dashboard", "")}
+        if not given["dashboard"] and dashboards:
+            # Most people have one, and keep the next chart where the last one went.
+            given["dashboard"] = str(max(dashboards, key=lambda row: row.updated_at).pk)
+        given["filters"] = _lines(given.get("filters"))
+        return _shown(visit, None, ChartForm(dashboards, initial=given))
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        chart = _chosen(visit)
+        form = ChartForm(None if chart else _dashboards(visit), visit.request.POST)
+        if form.is_valid():
+            try:
+                saved = _save(visit, chart, form)
+            except ApplicationError as error:
+                field = next(iter(error.details or {}), "").partition(".")[0]
+                form.add_error(field if field in form.fields else None, error.message.removeprefix(f"{field}: "))
+            else:
+                messages.success(visit.request, f"{saved.title} is kept.")
+                return HttpResponseRedirect(f"{visit.link('dashboard', saved.dashboard_id)}#{saved.pk}")
+        return self.render(visit, **_shown(visit, chart, form))
+
+
+def _save(visit: Visit, chart: Chart | None, form: ChartForm) -> Chart:
+    reader, values = reader_of(visit), form.cleaned_data
+    if chart is not None:
+        return services.change_chart(reader, chart.dashboard_id, chart.pk, form.chart)
+    with transaction.atomic():
+        if values["dashboard"]:
+            dashboard_id = UUID(values["dashboard"])
+        else:
+            dashboard_id = services.add_dashboard(reader, name=values["dashboard_name"]).pk
+        return services.add_chart(reader, dashboard_id, form.chart)
+
+
+def _chosen(visit: Visit) -> Chart | None:
+    """Returns the chart that the address names, None for a new one. Raises Http404."""
+    given = visit.request.GET.get("chart", "")
+    if not given:
+        return None
+    try:
+        row = Chart.objects.filter(pk=UUID(given)).first()
+        if row is None:
+            raise Http404("There is no such chart.")
+        services.get_dashboard(reader_of(visit), row.dashboard_id)
+    except (NotFoundError, ValueError):
+        raise Http404("There is no such chart.") from None
+    return row
+
+
+def _dashboards(visit: Visit) -> list[Dashboard]:
+    reader = reader_of(visit)
+    return [row for row in services.list_dashboards(reader) if services.may_change(reader, row)]
+
+
+def _initial(chart: Chart) -> dict[str, Any]:
+    names = ("title", "kind", "is_wide", "figures", "group_by", "tag")
+    return {**{name: getattr(chart, name) for name in names}, "filters": _lines(chart.filters)}
+
+
+def _lines(filters: Any) -> str:
+    return "\n".join(filter_lines(filters)) if isinstance(filters, Mapping) else ""
+
+
+def _shown(visit: Visit, chart: Chart | None, form: ChartForm) -> dict[str, Any]:
+    back = visit.link("dashboard", chart.dashboard_id) if chart else visit.link("dashboards")
+    title = f"Change {chart.title}" if chart else ChartFormPage.title
+    return {"form": form, "back_address": back, "title": title}
