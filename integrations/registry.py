@@ -204,6 +204,18 @@ def traits_of(provider: str) -> Traits:
     return adapter_for(provider).traits
 
 
+def provider_title(provider: str) -> str:
+    """Returns the name as the vendor writes it, `OpenAI` for `openai`; a name that is no provider's as it is."""
+    return traits_of(provider).title if is_known(provider) else provider
+
+
+@lru_cache(maxsize=256)
+def provider_named(text: str) -> str:
+    """Returns the provider that a person means by its name or title, whatever the case; empty for none."""
+    wanted = text.strip().casefold()
+    return next((name for name in _ADAPTERS if wanted in (name, provider_title(name).casefold())), "")
+
+
 def default_model(provider: str) -> str:
     """Returns the model to fall back to at a provider that does not serve the requested one; empty when none is
     declared."""

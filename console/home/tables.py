@@ -15,6 +15,7 @@ from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
 from core.wire.pagination import Page
 from integrations.access.deployments import title_of
+from integrations.registry import provider_title
 from rollouts.evaluation.words import first_sentence
 from rollouts.models import Rollout
 from rollouts.selectors import current_stage, list_rollouts
@@ -62,7 +63,7 @@ def error_table(visit: Visit, time_range: TimeRange) -> Table:
         caption="What failed most often",
         columns=[
             Column("code", "Code", lambda row: row["code"] or row["type"] or "unknown"),
-            Column("provider", "Provider", lambda row: row["provider"] or "refused here"),
+            Column("provider", "Provider", lambda row: provider_title(row["provider"]) or "refused here"),
             Column("count", "Errors", lambda row: number(row["error_count"]), is_numeric=True),
             Column("share", "Share", lambda row: f"{row['percentage']:.0f} %", is_numeric=True),
             Column("last", "Last", lambda row: moment(row["last_seen"])),
@@ -81,7 +82,7 @@ def model_table(visit: Visit, time_range: TimeRange) -> Table:
         caption="The models that cost most",
         columns=[
             Column("model", "Model", lambda row: row["model"] or "none"),
-            Column("provider", "Provider", lambda row: row["provider"] or "refused here"),
+            Column("provider", "Provider", lambda row: provider_title(row["provider"]) or "refused here"),
             Column("requests", "Requests", lambda row: number(row["request_count"]), is_numeric=True),
             Column("errors", "Errors", lambda row: share(row["error_rate"]), is_numeric=True),
             Column("p95", "p95", lambda row: duration(row["p95_latency_ms"]), is_numeric=True),

@@ -14,6 +14,7 @@ from django.http import Http404, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
+from core.audit.actors import actor_name
 from core.audit.recording import note
 from core.errors import ApplicationError
 from core.roles import Right
@@ -25,12 +26,12 @@ from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
 from integrations.pricing.entries import DIGITS, MAX_PER_MILLION, PLACES, is_model_name
 from integrations.pricing.filters import PriceFilter
-from integrations.pricing.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
+from integrations.pricing.models import SOURCE_TITLES, ModelPrice, PricePeriod, PriceSource, PriceSyncLog
 from integrations.pricing.periods import COSTS
 from integrations.pricing.selectors import price_periods, project_prices, sync_history
 from integrations.pricing.services import price_list_changes, remove_price, set_price
 from integrations.pricing.sync import sync_prices
-from integrations.registry import is_known, providers
+from integrations.registry import provider_named, provider_title, providers
 
 PAGE_ROWS = 50
 _HISTORY_ROWS = 50
@@ -39,11 +40,6 @@ _LABELS = {
     "output_cost_per_1m": "Output",
     "cache_read_cost_per_1m": "Cache reads",
     "cache_write_cost_per_1m": "Cache writes",
-}
-_SOURCES = {
-    PriceSource.CATALOG_A: "catalog A",
-    PriceSource.CATALOG_B: "catalog B",
-    PriceSource.MANUAL: "set by hand",
 }
 _MIN_PLACES = 2
 
@@ -78,7 +74,7 @@ class PricesPage(Page):
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         fields = [
             FilterField("search", "Model or provider"),
-            FilterField("source", "Source", kind="choice", choices=list(_SOURCES.items())),
+            FilterField("source", "Source", kind="choice", choices=list(SOURCE_TITLES.items())),
         ]
         return {
             "filters": Filters(fields=fields, query=visit.request.GET),
@@ -86,7 +82,7 @@ class PricesPage(Page):
             "sync": sync_history().first(),
             "may_change": visit.may(Right.ADMINISTER),
             "price_address": visit.link("price"),
-            "providers": sorted(providers()),
+            "providers": [provider_title(name) for name in providers()],
         }
 
     @override
@@ -164,8 +160,8 @@ def _plain(value: Decimal | None) -> str:
 
 def _chosen(visit: Visit) -> tuple[str, str]:
     """Returns the provider and the model in the address. Raises Http404."""
-    provider, model = visit.request.GET.get("provider", ""), visit.request.GET.get("model", "").strip()
-    if not is_known(provider) or not is_model_name(model):
+    provider, model = provider_named(visit.request.GET.get("provider", "")), visit.request.GET.get("model", "").strip()
+    if not provider or not is_model_name(model):
         raise Http404("There is no such model.")
     return provider, model
 
@@ -191,7 +187,7 @@ def _table(visit: Visit) -> Table:
         caption="Prices in US dollars per million tokens",
         columns=[
             Column("model", "Model", lambda row: row.model),
-            Column("provider", "Provider", lambda row: row.provider),
+            Column("provider", "Provider", lambda row: provider_title(row.provider)),
             *_cost_columns(),
             Column("source", "Source", _source),
             Column("updated", "Changed", lambda row: moment(row.updated_at)),
@@ -221,15 +217,14 @@ def _cost_columns() -> list[Column]:
 
 
 def _source(row: ModelPrice | PricePeriod) -> Any:
-    label = _SOURCES.get(PriceSource(row.source), row.source)
-    return status("own", "neutral", "the project's own") if row.project_id else label
+    return status("own", "neutral", "the project's own") if row.project_id else SOURCE_TITLES[row.source]
 
 
 def _shown(visit: Visit, provider: str, model: str, form: PriceForm) -> dict[str, Any]:
     row = _row(visit, provider, model)
     periods = list(price_periods(visit.project.pk, provider, model)[:_HISTORY_ROWS])
     return {
-        "title": f"{model} at {provider}",
+        "title": f"{model} at {provider_title(provider)}",
         "row": row,
         "source": _source(row) if row else "",
         "costs": [(label, price_in_words(getattr(row, name))) for name, label in _LABELS.items()] if row else [],
@@ -242,6 +237,10 @@ def _shown(visit: Visit, provider: str, model: str, form: PriceForm) -> dict[str
     }
 
 
+def _changed_by(actor: str) -> str:
+    return "a price sync" if actor.startswith("sync:") else actor_name(actor)
+
+
 def _history(periods: Sequence[PricePeriod]) -> Table:
     return Table(
         caption="Which price counted when, the latest first",
@@ -250,7 +249,7 @@ def _history(periods: Sequence[PricePeriod]) -> Table:
             Column("until", "Until", lambda row: moment(row.valid_until) if row.valid_until else "now"),
             *_cost_columns(),
             Column("source", "Source", _source),
-            Column("by", "Changed by", lambda row: row.changed_by),
+            Column("by", "Changed by", lambda row: _changed_by(row.changed_by)),
         ],
         rows=periods,
         empty=Empty("No price of this model is known."),

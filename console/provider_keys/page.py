@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.contrib import messages
-from django.http import Http404, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from typing_extensions import override
@@ -18,14 +18,16 @@ from core.models import AuditEntry
 from core.rights.asking import sees_every_project
 from core.ui.formats import age, moment
 from core.ui.marks import status
+from core.ui.navigation import address_of
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from integrations.access.credentials import is_usable, masked
+from integrations.access.deployments import title_of
 from integrations.connection_tests.services import remember, try_integration
 from integrations.connectivity.outcomes import ConnectionOutcome
 from integrations.models import ProviderIntegration, called
-from integrations.registry import is_known, providers, traits_of
+from integrations.registry import provider_named, provider_title, providers, traits_of
 from integrations.selectors import project_integrations
 from integrations.services import IntegrationChange, add_integration, remove_integration, update_integration
 
@@ -64,6 +66,15 @@ class ProviderKeyPage(Page):
     template = "provider_keys/key.html"
     parent = "provider_keys"
     methods = ("GET", "HEAD", "POST")
+
+    @override
+    def respond(self, request: HttpRequest, **route: Any) -> HttpResponseBase:
+        typed = request.GET.get("provider", "")
+        if typed and not provider_named(typed):
+            messages.error(request, f"There is no provider called {typed[:50]}. The field offers those that there are.")
+            query = {"project": request.GET["project"]} if request.GET.get("project") else None
+            return HttpResponseRedirect(address_of("provider_keys", query=query))
+        return super().respond(request, **route)
 
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
@@ -106,8 +117,9 @@ class ProviderKeyPage(Page):
 
 
 def offered_providers(used: set[str]) -> list[str]:
-    """Returns all providers, those that the project has no key of first, by name."""
-    return sorted(providers(), key=lambda name: (name in used, name))
+    """Returns the titles of all providers, those that the project has no key of first, and among them the common
+    ones."""
+    return [provider_title(name) for name in sorted(providers(), key=used.__contains__)]
 
 
 def sentence_of(outcome: ConnectionOutcome) -> str:
@@ -125,11 +137,11 @@ def key_since(row: ProviderIntegration) -> datetime:
 def _chosen(visit: Visit) -> _Chosen:
     """Returns the integration that the address names, by its own name or as a new one of a provider. Raises Http404 for
     an unknown provider."""
-    provider = visit.request.GET.get("provider", "")
+    provider = provider_named(visit.request.GET.get("provider", ""))
     name = visit.request.GET.get("name", "").strip() or provider
     row = ProviderIntegration.objects.for_project(visit.project.pk).filter(called(name)).first()
     provider = row.provider if row is not None else provider
-    if not is_known(provider):
+    if not provider:
         raise Http404("There is no such provider.")
     return _Chosen(name, provider, row)
 
@@ -170,11 +182,11 @@ def _act(visit: Visit, action: str, row: ProviderIntegration) -> None:
 
 
 def _shown(visit: Visit, chosen: _Chosen, form: ProviderKeyForm) -> dict[str, Any]:
-    row = chosen.row
+    row, title = chosen.row, title_of(chosen.provider, chosen.name)
     return {
-        "title": f"Add {chosen.name}" if row is None else chosen.name,
+        "title": f"Add {title}" if row is None else title,
         "name": chosen.name,
-        "provider": chosen.provider,
+        "provider_title": provider_title(chosen.provider),
         "row": row,
         "form": form,
         "traits": traits_of(chosen.provider),
@@ -205,7 +217,7 @@ def _table(visit: Visit, rows: list[ProviderIntegration]) -> Table:
         caption="Providers of this project",
         columns=[
             Column("name", "Name", lambda row: row.name),
-            Column("provider", "Provider", lambda row: row.provider),
+            Column("provider", "Provider", lambda row: provider_title(row.provider)),
             Column("share", "Priority and weight", lambda row: f"{row.priority}, {row.weight}"),
             Column("key", "Key", lambda row: format_html("<code>{}</code>", masked(row) or "none")),
             Column("state", "State", _state),

@@ -30,6 +30,7 @@ from core.ui.tables import Column, Empty, Table
 from integrations.access.deployments import title_of
 from integrations.connection_tests.services import try_integration
 from integrations.models import ProviderIntegration
+from integrations.registry import provider_title
 from integrations.selectors import project_integrations
 from integrations.services import IntegrationChange, update_integration
 
@@ -237,11 +238,12 @@ def _history(visit: Visit) -> dict[str, Any]:
 def _histories(provider: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns the history of a provider, and behind it those of its deployments where there are several."""
     name, deployments = provider["provider"], provider["deployments"]
+    title = provider_title(name)
     shown = deployments if len(deployments) > 1 else []
     return [
-        {**provider, "title": name, "filter": {"provider": name}},
+        {**provider, "title": title, "filter": {"provider": name}},
         *(
-            {**one, "title": f"{name}: {one['deployment']}", "filter": {"deployment": one["deployment"]}}
+            {**one, "title": f"{title}: {one['deployment']}", "filter": {"deployment": one["deployment"]}}
             for one in sorted(shown, key=lambda one: (-one["request_count"] - one["failover_count"], one["deployment"]))
         ),
     ]

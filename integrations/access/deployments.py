@@ -12,6 +12,7 @@ from integrations.models import ProviderIntegration
 from integrations.pricing.cost import Price
 from integrations.pricing.models import PriceSource
 from integrations.providers.base import Credentials
+from integrations.registry import provider_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Deployment:
 
 def title_of(provider: str, name: str) -> str:
     """Returns what a page calls a deployment: its name, with the provider beside it where it has a name of its own."""
-    return provider if name == provider else f"{name} ({provider})"
+    title = provider_title(provider)
+    return title if name == provider else f"{name} ({title})"
 
 
 def rank(deployment: Deployment, key: str) -> tuple[int, float]:

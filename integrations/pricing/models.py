@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.db import models
 from django.db.models import Q
 from typing_extensions import override
@@ -13,6 +15,14 @@ class PriceSource(models.TextChoices):
     CATALOG_A = "catalog_a"
     CATALOG_B = "catalog_b"
     MANUAL = "manual"
+
+
+SOURCE_TITLES: Mapping[str, str] = {
+    PriceSource.CATALOG_A: "LiteLLM's price list",
+    PriceSource.CATALOG_B: "models.dev",
+    PriceSource.MANUAL: "a price set by hand",
+}
+"""What pages call where a price comes from."""
 
 
 class PriceFields(models.Model):

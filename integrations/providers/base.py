@@ -197,18 +197,19 @@ class StreamTranslator(Protocol):
 class Traits:
     """The declared facts about a provider.
 
-    An empty `base_url` means that the integration has to name one. `optional_secret`: the provider may be used without
-    a key. `secret_extra`: secret fields that together replace the key; `optional_extra`: secret fields that may be
-    added to them. `options`: the plain fields, and `required_options` the mandatory ones. `service_account`: the key
-    may be a Google service account's JSON; with a plain API key there `required_options` are not required.
-    `default_model`: the model to fall back to at a provider that does not serve the requested one. `functions`: how
-    OpenAI's older `functions` are sent: as tools, or unchanged, always or on direct requests (see `legacy_functions`).
-    `forward_headers`: the client's headers, in lower case, that are passed on unless the integration lists others.
-    `needs_max_output`: requests have to carry the model's largest output.
+    `title` is its name as the vendor writes it. An empty `base_url` means that the integration has to name one.
+    `optional_secret`: the provider may be used without a key. `secret_extra`: secret fields that together replace the
+    key; `optional_extra`: secret fields that may be added to them. `options`: the plain fields, and `required_options`
+    the mandatory ones. `service_account`: the key may be a Google service account's JSON; with a plain API key there
+    `required_options` are not required. `default_model`: the model to fall back to at a provider that does not serve
+    the requested one. `functions`: how OpenAI's older `functions` are sent: as tools, or unchanged, always or on direct
+    requests (see `legacy_functions`). `forward_headers`: the client's headers, in lower case, that are passed on unless
+    the integration lists others. `needs_max_output`: requests have to carry the model's largest output.
     """
 
     provider: str
     base_url: str
+    title: str = ""
     owned_by: str = ""
     default_model: str = ""
     optional_secret: bool = False

@@ -8,6 +8,8 @@ from integrations.registry import (
     Candidate,
     adapter_for,
     default_model,
+    provider_named,
+    provider_title,
     providers,
     resolve,
     supported_prefixes,
@@ -153,3 +155,13 @@ def test_supported_prefixes__each_once__known_providers_only() -> None:
 def test_default_model__declared__resolves_to_its_provider() -> None:
     assert default_model("openai") == "gpt-4o-mini"
     assert default_model("vllm") == ""
+
+
+def test_titles__each_once__name_their_provider() -> None:
+    titles = [provider_title(name) for name in providers()]
+    assert all(titles)
+    assert len(set(titles)) == len(titles)
+    for name, title in zip(providers(), titles, strict=True):
+        assert provider_named(name.upper()) == provider_named(f" {title.lower()} ") == name
+    assert provider_title("gone") == "gone"
+    assert provider_named("") == provider_named("gone") == ""

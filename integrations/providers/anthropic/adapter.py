@@ -31,6 +31,7 @@ VERSION = "2023-06-01"
 
 TRAITS = Traits(
     provider="anthropic",
+    title="Anthropic",
     base_url="https://api.anthropic.com",
     owned_by="anthropic",
     default_model="claude-sonnet-5",

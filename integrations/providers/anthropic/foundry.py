@@ -14,6 +14,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 
 TRAITS = Traits(
     provider="azure_anthropic",
+    title="Anthropic on Azure",
     base_url="",
     owned_by="anthropic",
     default_model="claude-sonnet-5",

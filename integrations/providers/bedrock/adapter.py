@@ -31,6 +31,7 @@ from integrations.providers.errors import ProviderError
 
 BEDROCK = Traits(
     provider=PROVIDER,
+    title="Amazon Bedrock",
     base_url=BASE_URL,
     owned_by="amazon",
     # Amazon's own models need no agreement with another vendor, and a global profile serves most regions.

@@ -25,6 +25,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 
 COHERE = Traits(
     provider="cohere",
+    title="Cohere",
     base_url="https://api.cohere.com/v2",
     owned_by="cohere",
     default_model="command-a-03-2025",

@@ -80,7 +80,13 @@ class GoogleAdapter(DialectAdapter):
 
 
 GEMINI = GoogleAdapter(
-    Traits(provider="google", base_url=GEMINI_URL, owned_by="google", default_model="gemini-2.5-flash"),
+    Traits(
+        provider="google",
+        title="Google Gemini",
+        base_url=GEMINI_URL,
+        owned_by="google",
+        default_model="gemini-2.5-flash",
+    ),
     place=gemini_place,
     path=gemini_path,
     vertex=False,
@@ -88,6 +94,7 @@ GEMINI = GoogleAdapter(
 VERTEX = GoogleAdapter(
     Traits(
         provider="google_vertex",
+        title="Google Vertex AI",
         base_url=VERTEX_URL,
         owned_by="google",
         default_model="gemini-2.5-flash",

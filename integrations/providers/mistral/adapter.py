@@ -25,6 +25,7 @@ from integrations.providers.openai.dialect import Dialect
 MISTRAL = replace(
     OPENAI,
     provider="mistral",
+    title="Mistral",
     base_url="https://api.mistral.ai/v1",
     owned_by="mistralai",
     default_model="mistral-small-latest",

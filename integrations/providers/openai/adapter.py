@@ -65,6 +65,7 @@ RESPONSES_MODELS = OPTIONALLY_REASONING_MODELS
 
 OPENAI = Dialect(
     provider="openai",
+    title="OpenAI",
     base_url="https://api.openai.com/v1",
     owned_by="openai",
     default_model="gpt-4o-mini",

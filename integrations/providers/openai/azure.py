@@ -33,6 +33,7 @@ _DEPLOYMENT = "{deployment}"
 
 AZURE_OPENAI = Dialect(
     provider="azure_openai",
+    title="Azure OpenAI",
     base_url="",
     owned_by="openai",
     default_model="gpt-4o-mini",

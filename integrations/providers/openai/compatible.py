@@ -23,6 +23,7 @@ DIALECTS = (
         # Groq also documents its reasoning at https://console.groq.com/docs/reasoning
         "groq",
         "https://api.groq.com/openai/v1",
+        title="Groq",
         search=Search.REFUSE,
         page="https://console.groq.com/docs/openai",
         default_model="llama-3.3-70b-versatile",
@@ -40,6 +41,7 @@ DIALECTS = (
         # DeepSeek also documents its thinking at https://api-docs.deepseek.com/guides/thinking_mode
         "deepseek",
         "https://api.deepseek.com/v1",
+        title="DeepSeek",
         search=Search.REFUSE,
         page="https://api-docs.deepseek.com/api/create-chat-completion",
         owned_by="deepseek",
@@ -56,6 +58,7 @@ DIALECTS = (
     Dialect(
         "xai",
         "https://api.x.ai/v1",
+        title="xAI",
         page="https://docs.x.ai/docs/guides/reasoning",
         owned_by="xai",
         default_model="grok-4",
@@ -78,6 +81,7 @@ DIALECTS = (
         # https://openrouter.ai/docs/features/prompt-caching
         "openrouter",
         "https://openrouter.ai/api/v1",
+        title="OpenRouter",
         page="https://openrouter.ai/docs/features/multimodal/pdfs",
         default_model="openrouter/auto",
         documents=Documents.FILE_URL,
@@ -96,6 +100,7 @@ DIALECTS = (
     Dialect(
         "together",
         "https://api.together.xyz/v1",
+        title="Together AI",
         search=Search.REFUSE,
         page="https://docs.together.ai/docs/inference/chat/reasoning",
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
@@ -107,6 +112,7 @@ DIALECTS = (
     Dialect(
         "fireworks",
         "https://api.fireworks.ai/inference/v1",
+        title="Fireworks AI",
         search=Search.REFUSE,
         page="https://docs.fireworks.ai/api-reference/post-chatcompletions",
         default_model="accounts/fireworks/models/llama-v3p3-70b-instruct",
@@ -117,6 +123,7 @@ DIALECTS = (
         # Perplexity also documents its files at https://docs.perplexity.ai/guides/file-attachments
         "perplexity",
         "https://api.perplexity.ai",
+        title="Perplexity",
         page="https://docs.perplexity.ai/api-reference/chat-completions-post",
         default_model="sonar",
         documents=Documents.SONAR,
@@ -135,6 +142,7 @@ DIALECTS = (
         # Cerebras also documents its reasoning at https://inference-docs.cerebras.ai/capabilities/reasoning
         "cerebras",
         "https://api.cerebras.ai/v1",
+        title="Cerebras",
         search=Search.REFUSE,
         page="https://inference-docs.cerebras.ai/resources/openai",
         default_model="gpt-oss-120b",
@@ -150,12 +158,14 @@ DIALECTS = (
     Dialect(
         "huggingface",
         "https://router.huggingface.co/v1",
+        title="Hugging Face",
         page="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
     ),
     Dialect(
         "zai",
         "https://api.z.ai/api/paas/v4",
+        title="Z.ai",
         search=Search.REFUSE,
         page="https://docs.z.ai/api-reference/llm/chat-completion",
         owned_by="zai",
@@ -171,6 +181,7 @@ DIALECTS = (
     Dialect(
         "snowflake",
         "",
+        title="Snowflake Cortex",
         search=Search.REFUSE,
         page="https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api",
         default_model="claude-sonnet-4-5",
@@ -184,6 +195,7 @@ DIALECTS = (
     Dialect(
         "ollama",
         "http://127.0.0.1:11434/v1",
+        title="Ollama",
         search=Search.REFUSE,
         page="https://docs.ollama.com/api/openai-compatibility",
         optional_secret=True,
@@ -203,6 +215,7 @@ DIALECTS = (
     Dialect(
         "vllm",
         "",
+        title="vLLM",
         functions="direct",
         optional_secret=True,
         documents=Documents.PASS,
@@ -216,6 +229,7 @@ DIALECTS = (
     Dialect(
         "openai_compatible",
         "",
+        title="Any OpenAI-compatible server",
         functions="direct",
         optional_secret=True,
         documents=Documents.PASS,
@@ -226,6 +240,7 @@ DIALECTS = (
     Dialect(
         "sandbox",
         "",
+        title="Sandbox",
         functions="always",
         owned_by="sandbox",
         default_model="echo",

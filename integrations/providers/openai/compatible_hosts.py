@@ -14,6 +14,7 @@ HOSTS = (
     Dialect(
         "nvidia",
         "https://integrate.api.nvidia.com/v1",
+        title="NVIDIA NIM",
         search=Search.REFUSE,
         page="https://docs.api.nvidia.com/nim/reference/llm-apis",
         default_model="meta/llama-3.3-70b-instruct",
@@ -22,6 +23,7 @@ HOSTS = (
     Dialect(
         "sambanova",
         "https://api.sambanova.ai/v1",
+        title="SambaNova",
         search=Search.REFUSE,
         page="https://docs.sambanova.ai/docs/en/features/openai-compatibility",
         default_model="Meta-Llama-3.3-70B-Instruct",
@@ -32,6 +34,7 @@ HOSTS = (
         # The address has the form https://<workspace>/serving-endpoints
         "databricks",
         "",
+        title="Databricks",
         page="https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
         default_model="databricks-claude-sonnet-4-5",
         # Databricks takes cache markers for Claude:
@@ -42,6 +45,7 @@ HOSTS = (
     Dialect(
         "github",
         "https://models.github.ai/inference",
+        title="GitHub Models",
         page="https://docs.github.com/en/rest/models/inference",
         default_model="openai/gpt-4o-mini",
         thinking=Thinking.EFFORT,
@@ -54,6 +58,7 @@ HOSTS = (
     Dialect(
         "deepinfra",
         "https://api.deepinfra.com/v1/openai",
+        title="DeepInfra",
         search=Search.REFUSE,
         page="https://deepinfra.com/docs/advanced/openai_api",
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
@@ -62,6 +67,7 @@ HOSTS = (
     Dialect(
         "novita",
         "https://api.novita.ai/openai",
+        title="Novita AI",
         page="https://novita.ai/docs/guides/llm-api",
         default_model="meta-llama/llama-3.3-70b-instruct",
         parameters=_SERVER_PARAMETERS | {"separate_reasoning", "enable_thinking"},
@@ -69,6 +75,7 @@ HOSTS = (
     Dialect(
         "nebius",
         "https://api.tokenfactory.nebius.com/v1",
+        title="Nebius",
         page="https://docs.tokenfactory.nebius.com/quickstart",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
         parameters=_SERVER_PARAMETERS,
@@ -76,6 +83,7 @@ HOSTS = (
     Dialect(
         "hyperbolic",
         "https://api.hyperbolic.xyz/v1",
+        title="Hyperbolic",
         page="https://docs.hyperbolic.xyz/docs/rest-api",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
         parameters=_SERVER_PARAMETERS,
@@ -83,6 +91,7 @@ HOSTS = (
     Dialect(
         "baseten",
         "https://inference.baseten.co/v1",
+        title="Baseten",
         page="https://docs.baseten.co/inference/model-apis/overview",
         default_model="openai/gpt-oss-120b",
         parameters=_SERVER_PARAMETERS,
@@ -90,6 +99,7 @@ HOSTS = (
     Dialect(
         "friendliai",
         "https://api.friendli.ai/serverless/v1",
+        title="FriendliAI",
         page="https://friendli.ai/docs/openapi/serverless/chat-completions",
         default_model="zai-org/GLM-5.1",
         parameters=_SERVER_PARAMETERS | {"chat_template_kwargs", "parse_reasoning", "include_reasoning"},
@@ -97,6 +107,7 @@ HOSTS = (
     Dialect(
         "featherless_ai",
         "https://api.featherless.ai/v1",
+        title="Featherless AI",
         page="https://featherless.ai/docs/quickstart-guide",
         default_model="Qwen/Qwen2.5-7B-Instruct",
         parameters=_SERVER_PARAMETERS,
@@ -104,12 +115,14 @@ HOSTS = (
     Dialect(
         "nscale",
         "https://inference.api.nscale.com/v1",
+        title="Nscale",
         page="https://docs.nscale.com/docs/inference/chat",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
     ),
     Dialect(
         "gradient_ai",
         "https://inference.do-ai.run/v1",
+        title="DigitalOcean Gradient",
         page="https://docs.digitalocean.com/products/gradient-ai-platform/how-to/use-serverless-inference/",
         default_model="llama3.3-70b-instruct",
     ),
@@ -117,30 +130,35 @@ HOSTS = (
         # The address has the form https://api.cloudflare.com/client/v4/accounts/<account>/ai/v1
         "cloudflare",
         "",
+        title="Cloudflare Workers AI",
         page="https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/",
         default_model="@cf/meta/llama-3.3-70b-instruct-fp8-fast",
     ),
     Dialect(
         "ovhcloud",
         "https://oai.endpoints.kepler.ai.cloud.ovh.net/v1",
+        title="OVHcloud",
         page="https://help.ovhcloud.com/csm/en-public-cloud-ai-endpoints-getting-started",
         default_model="gpt-oss-120b",
     ),
     Dialect(
         "scaleway",
         "https://api.scaleway.ai/v1",
+        title="Scaleway",
         page="https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/",
         default_model="llama-3.3-70b-instruct",
     ),
     Dialect(
         "wandb",
         "https://api.inference.wandb.ai/v1",
+        title="W&B Inference",
         page="https://docs.wandb.ai/guides/inference/",
         default_model="openai/gpt-oss-120b",
     ),
     Dialect(
         "siliconflow",
         "https://api.siliconflow.com/v1",
+        title="SiliconFlow",
         page="https://docs.siliconflow.com/en/api-reference/chat-completions/chat-completions",
         default_model="Qwen/Qwen2.5-72B-Instruct",
         thinking=Thinking.ENABLE,
@@ -149,12 +167,14 @@ HOSTS = (
     Dialect(
         "gmi",
         "https://api.gmi-serving.com/v1",
+        title="GMI Cloud",
         page="https://docs.gmicloud.ai/inference-engine/api-reference/llm-api-reference",
         default_model="deepseek-ai/DeepSeek-V3.2",
     ),
     Dialect(
         "chutes",
         "https://llm.chutes.ai/v1",
+        title="Chutes",
         page="https://llm.chutes.ai/v1/models",
         default_model="Qwen/Qwen3-32B-TEE",
         parameters=_SERVER_PARAMETERS,
@@ -162,6 +182,7 @@ HOSTS = (
     Dialect(
         "io_net",
         "https://api.intelligence.io.solutions/api/v1",
+        title="io.net",
         page="https://io.net/docs/guides/intelligence/io-intelligence",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
     ),
@@ -169,6 +190,7 @@ HOSTS = (
     Dialect(
         "vercel_ai_gateway",
         "https://ai-gateway.vercel.sh/v1",
+        title="Vercel AI Gateway",
         page="https://vercel.com/docs/ai-gateway/openai-compat",
         default_model="openai/gpt-4o-mini",
         # Vercel's gateway documents `reasoning` at https://vercel.com/docs/ai-gateway/openai-compat/advanced
@@ -180,18 +202,21 @@ HOSTS = (
     Dialect(
         "requesty",
         "https://router.requesty.ai/v1",
+        title="Requesty",
         page="https://docs.requesty.ai/quickstart",
         default_model="openai/gpt-4o-mini",
     ),
     Dialect(
         "helicone",
         "https://ai-gateway.helicone.ai/v1",
+        title="Helicone",
         page="https://docs.helicone.ai/gateway/overview",
         default_model="gpt-4o-mini",
     ),
     Dialect(
         "poe",
         "https://api.poe.com/v1",
+        title="Poe",
         page="https://creator.poe.com/docs/external-applications/openai-compatible-api",
         default_model="openai/gpt-4o-mini",
         choices=False,
@@ -199,6 +224,7 @@ HOSTS = (
     Dialect(
         "venice",
         "https://api.venice.ai/api/v1",
+        title="Venice",
         page="https://docs.venice.ai/api-reference/endpoint/chat/completions",
         default_model="llama-3.3-70b",
         parameters=_SERVER_PARAMETERS | {"venice_parameters"},

@@ -8,6 +8,7 @@ MAKERS = (
     Dialect(
         "moonshot",
         "https://api.moonshot.ai/v1",
+        title="Moonshot AI",
         search=Search.REFUSE,
         page="https://platform.moonshot.ai/docs/guide/migrating-from-openai-to-kimi",
         owned_by="moonshotai",
@@ -25,6 +26,7 @@ MAKERS = (
         # The address for Beijing is https://dashscope.aliyuncs.com/compatible-mode/v1, with keys of its own.
         "dashscope",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        title="Alibaba Cloud Model Studio",
         search=Search.SWITCH,
         page="https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope",
         owned_by="alibaba",
@@ -40,6 +42,7 @@ MAKERS = (
     Dialect(
         "minimax",
         "https://api.minimax.io/v1",
+        title="MiniMax",
         search=Search.REFUSE,
         page="https://platform.minimax.io/docs/api-reference/text-openai-api",
         owned_by="minimax",
@@ -53,6 +56,7 @@ MAKERS = (
     Dialect(
         "volcengine",
         "https://ark.cn-beijing.volces.com/api/v3",
+        title="Volcengine Ark",
         page="https://www.volcengine.com/docs/82379/1494384",
         owned_by="bytedance",
         default_model="doubao-seed-2-1-pro-260915",
@@ -62,6 +66,7 @@ MAKERS = (
         # The vendor is that of zai, for China, with other keys and the same dialect.
         "bigmodel",
         "https://open.bigmodel.cn/api/paas/v4",
+        title="BigModel",
         search=Search.REFUSE,
         page="https://docs.bigmodel.cn/cn/guide/develop/openai/introduction",
         owned_by="zai",
@@ -77,6 +82,7 @@ MAKERS = (
     Dialect(
         "stepfun",
         "https://api.stepfun.com/v1",
+        title="StepFun",
         page="https://platform.stepfun.com/docs/zh/api-reference/chat/chat-completion-create",
         owned_by="stepfun",
         default_model="step-3.5-flash",
@@ -84,6 +90,7 @@ MAKERS = (
     Dialect(
         "upstage",
         "https://api.upstage.ai/v1",
+        title="Upstage",
         page="https://developers.upstage.ai/docs/apis/chat",
         owned_by="upstage",
         default_model="solar-pro3",
@@ -93,6 +100,7 @@ MAKERS = (
     Dialect(
         "xiaomi_mimo",
         "https://api.xiaomimimo.com/v1",
+        title="Xiaomi MiMo",
         page="https://platform.xiaomimimo.com/#/docs",
         owned_by="xiaomi",
         default_model="mimo-v2.5",
@@ -101,6 +109,7 @@ MAKERS = (
     Dialect(
         "inception",
         "https://api.inceptionlabs.ai/v1",
+        title="Inception",
         page="https://platform.inceptionlabs.ai/docs",
         owned_by="inception",
         default_model="mercury-2",
@@ -108,6 +117,7 @@ MAKERS = (
     Dialect(
         "morph",
         "https://api.morphllm.com/v1",
+        title="Morph",
         page="https://docs.morphllm.com/api-reference/introduction",
         owned_by="morph",
         default_model="morph-v3-fast",
@@ -115,6 +125,7 @@ MAKERS = (
     Dialect(
         "v0",
         "https://api.v0.dev/v1",
+        title="v0",
         page="https://v0.dev/docs/api/model",
         owned_by="vercel",
         default_model="v0-1.5-md",
@@ -122,6 +133,7 @@ MAKERS = (
     Dialect(
         "meta_llama",
         "https://api.llama.com/compat/v1",
+        title="Meta Llama API",
         page="https://llama.developer.meta.com/docs/features/compatibility",
         owned_by="meta",
         default_model="Llama-3.3-70B-Instruct",
@@ -129,6 +141,7 @@ MAKERS = (
     Dialect(
         "amazon_nova",
         "https://api.nova.amazon.com/v1",
+        title="Amazon Nova",
         page="https://nova.amazon.com/dev/documentation",
         owned_by="amazon",
         default_model="nova-2-lite-v1",

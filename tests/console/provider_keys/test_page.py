@@ -164,8 +164,20 @@ def test_save__missing_field__named_at_the_field(administrator: Client, project:
     assert 'value="eu-west-1"' in text
 
 
-def test_pages__unknown_provider_and_none_stored__404(administrator: Client, project: Project) -> None:
-    assert administrator.get(ONE, {"project": str(project.pk), "provider": "nobody"}).status_code == 404
+@pytest.mark.parametrize("typed", ["openai", "OpenAI", " amazon BEDROCK"])
+def test_page__provider_by_its_name__its_fields(administrator: Client, project: Project, typed: str) -> None:
+    answer = administrator.get(ONE, {"project": str(project.pk), "provider": typed})
+
+    assert "Test and save" in answer.getvalue().decode()
+
+
+def test_page__unknown_provider__says_so_on_the_list(administrator: Client, project: Project) -> None:
+    answer = administrator.get(ONE, {"project": str(project.pk), "provider": "nobody"}, follow=True)
+
+    assert "There is no provider called nobody." in answer.getvalue().decode()
+
+
+def test_pages__none_stored__404(administrator: Client, project: Project) -> None:
     assert _sent(administrator, project, "openai", action="remove").status_code == 404
 
 
