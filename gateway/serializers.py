@@ -41,7 +41,10 @@ class SettingsSerializer(BodySerializer):
 
     @extend_schema_field(SettingsWarningSerializer(many=True))
     def get_warnings(self, row: GatewaySettings) -> list[dict[str, str]]:
-        return [warning._asdict() for warning in settings_warnings(row)]
+        return [
+            {"field": warning.field, "code": warning.code, "message": warning.message}
+            for warning in settings_warnings(row)
+        ]
 
     @override
     def get_fields(self) -> dict[str, Any]:

@@ -155,6 +155,12 @@ def latest_rollbacks(config: PromptConfig) -> Mapping[UUID, RolledBack]:
     return {version_id: RolledBack(rollout_id, name, reason, at) for version_id, rollout_id, name, reason, at in values}
 
 
+def latest_rollouts(config: PromptConfig) -> Mapping[UUID, Rollout]:
+    """Returns by version the latest rollout to it that was not rolled back, with its stages."""
+    rows = Rollout.objects.filter(config=config).exclude(status=Status.ROLLED_BACK.value)
+    return {row.target_version_id: row for row in rows.order_by("created_at", "id").prefetch_related("stages")}
+
+
 def current_stage(rollout: Rollout) -> RolloutStage | None:
     """Returns the current stage, or None before the start."""
     return next((stage for stage in rollout.stages.all() if stage.number == rollout.current_stage), None)

@@ -25,10 +25,11 @@ from agent.worker.limits import MESSAGE_CHARACTERS
 from core.errors import ValidationError
 from core.http.exception_handler import error_body
 from core.models import Project
-from core.rights.asking import may, projects_with
+from core.rights.asking import may, projects_with, right_of_page
 from core.roles import Right
 from core.site.pages import PageAdmin
 from core.ui.choices import choose_project
+from core.ui.navigation import address_of
 
 MAX_TEXTS = 10
 
@@ -59,6 +60,7 @@ class PanelAdmin(PageAdmin):
         project = self._project(request, origin)
         return {
             "project": project,
+            "settings_address": self._settings_address(request, project),
             "origin": origin,
             "questions": questions_on(origin["data"]["view"] if origin else ""),
             "message_characters": MESSAGE_CHARACTERS,
@@ -87,6 +89,12 @@ class PanelAdmin(PageAdmin):
             return _refused(f"texts: at most {MAX_TEXTS}, of {CHARACTERS} characters each.")
         find = partial(links_of, request.user, given.project_id) if given.project_id else no_links
         return JsonResponse({"html": rendered_texts(given.texts, find)})
+
+    def _settings_address(self, request: HttpRequest, project: Project | None) -> str:
+        """Returns where the agent's model is chosen; empty for people who may not choose it."""
+        if project is None or not may(request.user, right_of_page("settings"), project.pk):
+            return ""
+        return address_of("settings", query={"project": str(project.pk)}) + "#id_agent_model"
 
     def _project(self, request: HttpRequest, origin: Origin | None) -> Project | None:
         """Returns the project of the page of origin, else the one that the pages are about; None without the right."""

@@ -56,7 +56,7 @@ def read_call(scope: dict[str, Any], body: bytes) -> AdmittedChat:
     settings = require_agent(chatting.project_id)
     given = chatting.valid_body(ChatSerializer).validated_data
     if not settings.model:
-        raise NoAgentModelError("agent_model: the project's settings name no model for the agent, nor any preferred.")
+        raise NoAgentModelError("agent_model: No model is chosen for the agent, nor any preferred one.")
     return AdmittedChat(
         access=chatting.access,
         model=settings.model,

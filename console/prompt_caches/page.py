@@ -13,12 +13,14 @@ from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import prompt_caches
+from console.settings_form.warnings import setting_link
 from core.ui import formats
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.wire.pagination import Page as ListPage
+from integrations.registry import provider_title
 from prompts.models import PromptConfig
 
 PAGE_ROWS = 25
@@ -33,6 +35,10 @@ class PromptCachesPage(Page):
     title = "Prompt caches"
     parent = "usage"
     template = "prompt_caches/page.html"
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return {"markers": setting_link(visit, "prompt_cache_markers")}
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -77,12 +83,12 @@ def _columns(visit: Visit, names: Mapping[Any, str]) -> list[Column]:
 
     return [
         Column("model", "Model", model),
-        Column("provider", "Provider", lambda row: row["provider"]),
+        Column("provider", "Provider", lambda row: provider_title(row["provider"])),
         Column("prompt", "Prompt", prompt),
         Column("requests", "Requests", lambda row: formats.number(row["request_count"]), is_numeric=True),
-        Column("input", "Input tokens", lambda row: formats.compact(row["input_tokens"]), is_numeric=True),
+        Column("input", "Input tokens", lambda row: formats.number(row["input_tokens"]), is_numeric=True),
         Column("read", "Read from the cache", share, is_numeric=True),
-        Column("written", "Written", lambda row: formats.compact(row["cache_write_tokens"]), is_numeric=True),
+        Column("written", "Written", lambda row: formats.number(row["cache_write_tokens"]), is_numeric=True),
         Column("saved", "Saved", lambda row: formats.money(row["saved_usd"]), is_numeric=True),
         Column("missed", "Missed", lambda row: formats.money(row["missed_usd"]), is_numeric=True),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from core.audit.actors import actor_names
 from core.roles import Right
 from core.ui.formats import NONE, moment
 from core.ui.pages import Visit
@@ -69,6 +70,9 @@ def change_label(visit: Visit, config: PromptConfig, actor: str) -> str:
 
 
 def _moves_table(visit: Visit, config: PromptConfig) -> Table:
+    rows = list(list_label_moves(visit.project.pk, config.pk)[:_MAX_MOVES])
+    names = actor_names(row.actor for row in rows)
+
     def move(row: PromptLabelMove) -> str:
         before = f"{row.from_version.number} → " if row.from_version else ""
         return f"{before}{row.to_version.number if row.to_version else 'removed'}"
@@ -79,9 +83,9 @@ def _moves_table(visit: Visit, config: PromptConfig) -> Table:
             Column("at", "When", lambda row: moment(row.created_at)),
             Column("label", "Label", lambda row: row.label),
             Column("move", "Version", move),
-            Column("by", "By", lambda row: row.actor.removeprefix("user:")),
+            Column("by", "By", lambda row: names[row.actor]),
             Column("reason", "Why", lambda row: row.reason or NONE),
         ],
-        rows=list(list_label_moves(visit.project.pk, config.pk)[:_MAX_MOVES]),
+        rows=rows,
         empty=Empty("No label was moved yet."),
     )

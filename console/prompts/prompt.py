@@ -18,29 +18,26 @@ from analytics.models.dashboards import CHART_TITLE_CHARACTERS
 from analytics.parameters.ranges import TimeRange
 from console.dashboards.keeping import keep_address
 from console.prompts.figures import USE_FIGURES, figures_of_versions, scores_of_versions
-from console.prompts.labels import change_label, labels_by_version, labels_context
+from console.prompts.labels import change_label, labels_context
 from console.prompts.list import use_columns
 from console.prompts.use import use_context
+from console.prompts.versions import activations_table, versions_table
 from core.errors import ApplicationError
 from core.roles import Right
-from core.ui.formats import NONE, moment, number
-from core.ui.marks import status
+from core.ui.formats import number
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from integrations.providers.usage import estimated_tokens
 from prompts.diff.contents import diff_contents
-from prompts.models import REASON_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
-from prompts.selectors import list_activations, list_versions, version_content
+from prompts.models import REASON_CHARACTERS, PromptConfig, PromptVersion
+from prompts.selectors import list_versions, version_content
 from prompts.services import activate_version, delete_config, undo_activation
-from rollouts.evaluation.words import first_sentence
 from rollouts.models import Rollout
-from rollouts.selectors import latest_rollbacks
 from rollouts.states import ACTIVE
 
 MAX_VERSIONS = 100
-MAX_ACTIVATIONS = 20
 
 
 class RecordOfPrompt(Page):
@@ -78,8 +75,8 @@ class PromptPage(RecordOfPrompt):
             **(_version_in_full(shown) if shown else {}),
             **_differences(against, shown),
             "compared": shown if against else _newest_other(config, versions),
-            "table": _versions_table(visit, config, versions),
-            "activations": _activations_table(visit, config),
+            "table": versions_table(visit, config, versions),
+            "activations": activations_table(visit, config),
             "rollout": _running(visit, config),
             **labels_context(visit, config),
             "may_edit": visit.may(Right.EDIT),
@@ -194,67 +191,6 @@ def _links(visit: Visit, config: PromptConfig, shown: PromptVersion | None) -> M
 def _running(visit: Visit, config: PromptConfig) -> Mapping[str, Any] | None:
     row = Rollout.objects.filter(config=config, status__in=[state.value for state in ACTIVE]).first()
     return {"row": row, "href": visit.link_if_there("rollouts_rollout_change", row.pk)} if row else None
-
-
-def _versions_table(visit: Visit, config: PromptConfig, versions: Sequence[PromptVersion]) -> Table:
-    active, labels = config.active_version, labels_by_version(visit, config)
-    rollbacks = latest_rollbacks(config)
-
-    def state(version: PromptVersion) -> Any:
-        if active and version.pk == active.pk:
-            return status("active")
-        found = rollbacks.get(version.pk)
-        if found is None:
-            return NONE
-        mark, href = status("rolled_back"), visit.link_if_there("rollouts_rollout_change", found.rollout_id)
-        link = format_html('<a href="{}">{}</a>', href, moment(found.at)) if href else moment(found.at)
-        return format_html("{} {} {}", mark, link, first_sentence(found.reason))
-
-    def actions(version: PromptVersion) -> Any:
-        if active is None or version.pk == active.pk:
-            return NONE
-        href = visit.link("prompt", config.pk, version=version.number, against=active.number)
-        return format_html(
-            '<a href="{}">Compare<span class="sr"> version {}</span> with active</a>', href, version.number
-        )
-
-    return Table(
-        caption="Versions, the newest first",
-        columns=[
-            Column("number", "Version", lambda row: f"Version {row.number}"),
-            Column("state", "State", state),
-            Column("labels", "Labels", lambda row: labels.get(row.number, NONE)),
-            Column("message", "What changed", lambda row: row.commit_message or NONE),
-            Column("model", "Model", lambda row: row.model or "the request's"),
-            Column("by", "By", lambda row: row.created_by.removeprefix("user:") or NONE),
-            Column("created", "Made", lambda row: moment(row.created_at)),
-            Column("compare", "Differences", actions),
-        ],
-        rows=versions,
-        empty=Empty("This prompt has no version yet.", visit.link_if_there("prompt_editor", config.pk), "Write it"),
-        key=lambda row: visit.link("prompt", config.pk, version=row.number),
-    )
-
-
-def _activations_table(visit: Visit, config: PromptConfig) -> Table:
-    rows = list(list_activations(visit.project.pk, config.pk)[:MAX_ACTIVATIONS])
-
-    def move(row: PromptActivation) -> str:
-        before = f"{row.from_version.number} → " if row.from_version else ""
-        return f"{before}{row.to_version.number}"
-
-    return Table(
-        caption="Activations, the latest first",
-        columns=[
-            Column("at", "When", lambda row: moment(row.created_at)),
-            Column("move", "Version", move),
-            Column("kind", "How", lambda row: row.get_kind_display().lower()),
-            Column("by", "By", lambda row: row.actor.removeprefix("user:")),
-            Column("reason", "Why", lambda row: row.reason or NONE),
-        ],
-        rows=rows,
-        empty=Empty("Nothing was activated yet."),
-    )
 
 
 def _use(visit: Visit, config: PromptConfig) -> Table:

@@ -16,6 +16,7 @@ from analytics.presenters import reviews
 from analytics.reviews.services import create_queue
 from console.reviews.agreement_texts import agreement_lines
 from console.reviews.forms import QueueForm, filter_text
+from core.audit.actors import actor_name
 from core.errors import ApplicationError
 from core.roles import Right
 from core.ui.formats import NONE, moment
@@ -78,7 +79,7 @@ def _table(visit: Visit) -> Table:
             Column("score_name", "Score", cell=lambda row: f"{row['score_name']} ({row['kind']})"),
             Column("progress", "Progress", cell=_progress),
             Column("agreement", "Agreement with judges", cell=lambda row: _agreement(visit, row)),
-            Column("created_by", "Made by", cell=lambda row: row["created_by"].removeprefix("user:"), is_default=False),
+            Column("created_by", "Made by", cell=lambda row: actor_name(row["created_by"]), is_default=False),
             Column("created_at", "Made", cell=lambda row: moment(row["created_at"])),
         ],
         rows=listing.results,

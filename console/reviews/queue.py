@@ -23,6 +23,7 @@ from analytics.reviews.selectors import get_item, get_queue
 from analytics.serializers.reviews import AssignmentSerializer, ReviewAnswerSerializer
 from console.reviews.agreement_texts import figures_of
 from console.reviews.turns import reviewed_turns
+from core.audit.actors import actor_name
 from core.errors import ApplicationError
 from core.http.exception_handler import translate
 from core.roles import Right
@@ -201,7 +202,7 @@ def _items(visit: Visit, queue: ReviewQueue) -> Table:
             Column("request", "Request", cell=partial(_request_link, visit)),
             Column("created", "Made", cell=lambda row: moment(row["request_created_at"])),
             Column("assignee", "For", cell=lambda row: row["assignee"] or "everybody"),
-            Column("reviewed_by", "Reviewed by", cell=lambda row: row["reviewed_by"].removeprefix("user:")),
+            Column("reviewed_by", "Reviewed by", cell=lambda row: actor_name(row["reviewed_by"])),
         ],
         rows=listing.results,
         empty=Empty("The requests of this queue are deleted or past their retention."),

@@ -10,12 +10,13 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from console.settings_form.form import SectionForm, differences
+from console.settings_form.form import MAX_OFFERED_MODELS, MODELS, SectionForm, differences
+from console.settings_form.warnings import shown_warnings
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from gateway.models import GatewaySettings
+from gateway.playground.catalog import list_models
 from gateway.project_settings.declaration import Section
-from gateway.reports.settings_warnings import settings_warnings
 from gateway.selectors import current_settings
 from gateway.services import replace_settings
 
@@ -35,8 +36,9 @@ class SettingsFormPage(Page):
 
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
         """Returns the template's context; `seen` names the state of the settings that the form was made from."""
-        warnings = settings_warnings(row) if form is not None and not form.is_bound else []
-        return {"form": form, "seen": _state_of(row), "warnings": warnings}
+        is_fresh = form is not None and not form.is_bound
+        warnings = list(shown_warnings(visit, row, self.sections)) if is_fresh else []
+        return {"form": form, "seen": _state_of(row), "warnings": warnings, "models": _offered_models(visit, form)}
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
@@ -68,6 +70,13 @@ class SettingsFormPage(Page):
     def answer(self, visit: Visit, form: SectionForm, row: GatewaySettings, **more: Any) -> HttpResponseBase:
         """Returns the page with the form as it was sent."""
         return self.render(visit, self.panels(visit), **{**self.shown(visit, form, row), **more})
+
+
+def _offered_models(visit: Visit, form: SectionForm | None) -> list[str]:
+    """Returns the models that the fields of the form offer; empty for a form without such a field."""
+    if form is None or MODELS.isdisjoint(form.fields):
+        return []
+    return [model["model"] for model in list_models(visit.project.pk, "")[:MAX_OFFERED_MODELS]]
 
 
 def _state_of(row: GatewaySettings) -> str:

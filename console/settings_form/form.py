@@ -20,6 +20,10 @@ from gateway.project_settings.settings import ProjectSettings
 from gateway.project_settings.values import by_part, stored
 from gateway.services import unknown_provider
 
+# The settings that name one model. Their fields offer those that the project can call.
+MODELS = frozenset({"judge_model", "agent_model"})
+MAX_OFFERED_MODELS = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -132,6 +136,8 @@ def field_name(path: str) -> str:
 def form_field(one: Setting) -> forms.Field:
     field = _FIELDS[one.kind](one)
     field.label, field.help_text = one.label, _hint(one)
+    if one.path in MODELS:
+        field.widget.attrs["list"] = "models"
     return field
 
 

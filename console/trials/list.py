@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from typing_extensions import override
 
+from core.audit.actors import actor_names
 from core.ui.formats import moment
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
@@ -36,6 +37,7 @@ class TrialsPage(Page):
 def _table(visit: Visit) -> Table:
     query = visit.request.GET
     rows: Sequence[Trial] = list(_after(list_trials(visit.project.pk), query.get("cursor", ""))[: PAGE_ROWS + 1])
+    names = actor_names(row.created_by for row in rows)
     link = visit.link_if_there("trial_form")
     return Table(
         caption="Trials, the newest first",
@@ -45,7 +47,7 @@ def _table(visit: Visit) -> Table:
             Column("done", "Answers", lambda row: f"{row.done_count} of {row.answer_count}", is_numeric=True),
             Column("inputs", "Inputs", lambda row: row.input_count, is_numeric=True),
             Column("candidates", "Candidates", _candidates),
-            Column("by", "By", lambda row: row.created_by.removeprefix("user:")),
+            Column("by", "By", lambda row: names[row.created_by]),
             Column("created", "Made", lambda row: moment(row.created_at)),
         ],
         rows=rows[:PAGE_ROWS],

@@ -29,6 +29,7 @@ from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.ui.tiles import Tile
 from core.wire.pagination import Page as ListPage
+from integrations.registry import provider_title
 from prompts.selectors import prompt_names
 
 PAGE_ROWS = 25
@@ -170,11 +171,11 @@ def _tiles(visit: Visit, totals: Mapping[str, Any]) -> list[Tile]:
     cost, requests = totals["total_cost_usd"], totals["request_count"]
     return [
         Tile("Cost", formats.money(cost), note("total_cost_usd", formats.money), keep=kept("total_cost_usd")),
-        Tile("Requests", formats.compact(requests), note("request_count", formats.compact), keep=kept("request_count")),
+        Tile("Requests", formats.number(requests), note("request_count", formats.number), keep=kept("request_count")),
         Tile(
             "Tokens",
-            formats.compact(totals["total_tokens"]),
-            note("total_tokens", formats.compact),
+            formats.number(totals["total_tokens"]),
+            note("total_tokens", formats.number),
             keep=kept("total_tokens"),
         ),
         Tile(
@@ -207,7 +208,7 @@ def _columns(visit: Visit, dimension: Dimension, names: Mapping[str, str]) -> li
         Column("before", "Before", lambda row: formats.money(row["previous"]["total_cost_usd"]), is_numeric=True),
         Column("change", "Change", now_and_before, is_numeric=True),
         Column("requests", "Requests", lambda row: formats.number(row["request_count"]), is_numeric=True),
-        Column("tokens", "Tokens", lambda row: formats.compact(row["total_tokens"]), is_numeric=True),
+        Column("tokens", "Tokens", lambda row: formats.number(row["total_tokens"]), is_numeric=True),
         Column("errors", "Failed", lambda row: formats.share(row["error_rate"]), is_numeric=True),
     ]
 
@@ -278,11 +279,11 @@ def _gaps(visit: Visit) -> dict[str, Any]:
             caption="Models that were used without a known price: their cost is not in any sum",
             columns=[
                 Column("model", "Model", lambda row: row["model"]),
-                Column("provider", "Provider", lambda row: row["provider"] or formats.NONE),
+                Column("provider", "Provider", lambda row: provider_title(row["provider"]) or formats.NONE),
                 Column(
                     "unpriced", "Requests", lambda row: formats.number(row["unpriced_request_count"]), is_numeric=True
                 ),
-                Column("tokens", "Tokens", lambda row: formats.compact(row["total_tokens"]), is_numeric=True),
+                Column("tokens", "Tokens", lambda row: formats.number(row["total_tokens"]), is_numeric=True),
                 Column("price", "Price", price),
             ],
             rows=found.results,

@@ -18,6 +18,11 @@ def actor_names(actors: Iterable[str]) -> Mapping[str, str]:
     return {actor: _name(actor, names) for actor in found}
 
 
+def actor_name(actor: str) -> str:
+    """Returns the name of one actor, as `actor_names` does; empty for none."""
+    return actor_names([actor])[actor] if actor else ""
+
+
 def _name(actor: str, keys: Mapping[int, str]) -> str:
     kind, _, name = actor.partition(":")
     if kind == "key" and name.isdecimal():

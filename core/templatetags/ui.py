@@ -8,6 +8,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
+from core.audit.actors import actor_name
 from core.ui import formats
 from core.ui.filters import Filters
 from core.ui.marks import id_link, status
@@ -67,6 +68,9 @@ def plot(shown: Drawing) -> SafeString:
 @register.inclusion_tag("ui/tiles.html")
 def tiles(shown: Sequence[Tile]) -> dict[str, Any]:
     return {"tiles": shown}
+
+
+register.filter("actor", actor_name)
 
 
 @register.filter

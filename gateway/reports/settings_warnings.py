@@ -32,11 +32,17 @@ WARNING_CODES = (
 
 
 class SettingsWarning(NamedTuple):
-    """A warning about one setting. `field` is its path; `code` is stable, while the wording of `message` may change."""
+    """A warning about one setting. `field` is its path; `code` is stable, while its words may change. `template` has
+    the paths of other settings in braces, in whose place a page puts their labels."""
 
     field: str
     code: str
-    message: str
+    template: str
+
+    @property
+    def message(self) -> str:
+        """The words for programs, which know settings by their paths."""
+        return self.template.replace("{", "").replace("}", "")
 
 
 def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
@@ -58,14 +64,17 @@ def _of_guardrails(settings: ProjectSettings) -> Iterator[SettingsWarning]:
     if not guardrails.is_on:
         for name in GuardrailSettings.__struct_fields__:
             if getattr(guardrails, name) != getattr(NO_GUARDRAILS, name):
-                problem = "Does nothing while guardrails.trust_mode is off: set it to monitor or enforce."
+                problem = "Does nothing while {guardrails.trust_mode} is off: set it to monitor or enforce."
                 yield SettingsWarning(f"guardrails.{name}", "guardrails_off", problem)
     if guardrails.min_quality_score is not None and not settings.judge_model:
-        problem = "Every answer passes: there is no judge_model to score it."
+        problem = "Every answer passes: there is no {judge_model} to score it."
         yield SettingsWarning("guardrails.min_quality_score", "judge_missing", problem)
     reads_documents = guardrails.prompt_injection_detection or guardrails.spotlighting_enabled
     if guardrails.document_delimiters and not reads_documents:
-        problem = "Documents are read like all else without prompt_injection_detection and spotlighting_enabled."
+        problem = (
+            "Documents are read like all else without {guardrails.prompt_injection_detection} and"
+            " {guardrails.spotlighting_enabled}."
+        )
         yield SettingsWarning("guardrails.document_delimiters", "delimiters_unused", problem)
 
 
@@ -74,9 +83,9 @@ def _of_limits(settings: ProjectSettings) -> Iterator[SettingsWarning]:
     if not settings.rate_limit_enabled:
         for name, value in limits.items():
             if value is not None:
-                yield SettingsWarning(name, "rate_limit_off", "Limits nothing while rate_limit_enabled is false.")
+                yield SettingsWarning(name, "rate_limit_off", "Limits nothing while {rate_limit_enabled} is off.")
     elif not any(limits.values()):
-        problem = "Limits nothing: neither rate_limit_rpm nor rate_limit_tpm is set."
+        problem = "Limits nothing: neither {rate_limit_rpm} nor {rate_limit_tpm} is set."
         yield SettingsWarning("rate_limit_enabled", "rate_limit_missing", problem)
 
 
@@ -84,9 +93,9 @@ def _of_budget(settings: ProjectSettings) -> Iterator[SettingsWarning]:
     if settings.monthly_budget_usd is None:
         for name in ("budget_hard_stop", "budget_alert_enabled"):
             if getattr(settings, name):
-                yield SettingsWarning(name, "budget_missing", "Does nothing without monthly_budget_usd.")
+                yield SettingsWarning(name, "budget_missing", "Does nothing without {monthly_budget_usd}.")
     elif settings.budget_alert_enabled and not settings.alert_webhook_url and not settings.alert_emails:
-        problem = "Alerts are shown in the admin only: neither alert_webhook_url nor alert_emails is set."
+        problem = "Alerts are shown in the admin only: neither {alert_webhook_url} nor {alert_emails} is set."
         yield SettingsWarning("budget_alert_enabled", "alert_channel_missing", problem)
 
 
@@ -103,7 +112,7 @@ def _of_models(
         if model and model != AUTO and not any(_is_served(one, deployments, disabled) for one in members):
             yield SettingsWarning(field, "model_not_served", "No enabled provider of this project serves this model.")
     if settings.agent_model and not settings.agent_enabled:
-        yield SettingsWarning("agent_model", "agent_off", "Is not asked while agent_enabled is false.")
+        yield SettingsWarning("agent_model", "agent_off", "Is not asked while {agent_enabled} is off.")
 
 
 def _is_served(model: str, deployments: Sequence[Deployment], disabled: frozenset[str]) -> bool:
@@ -119,8 +128,8 @@ def _of_routing(settings: ProjectSettings, providers: frozenset[str]) -> Iterato
             problem = "This provider is not enabled in this project."
             yield SettingsWarning(f"fallback_order.{place}", "provider_not_enabled", problem)
     if not settings.retry_enabled and settings.retry_max_attempts != ProjectSettings().retry_max_attempts:
-        problem = "Everyone is asked once while retry_enabled is false."
+        problem = "Everyone is asked once while {retry_enabled} is off."
         yield SettingsWarning("retry_max_attempts", "retry_off", problem)
     if settings.thinking_budget_tokens and not settings.introspection_enabled:
-        problem = "No model is asked for its reasoning while introspection_enabled is false."
+        problem = "No model is asked for its reasoning while {introspection_enabled} is off."
         yield SettingsWarning("thinking_budget_tokens", "introspection_off", problem)

@@ -11,9 +11,16 @@ from core.models import ApiKey
 from core.ui.formats import duration, moment, money, number
 from core.ui.pages import Visit
 from core.ui.tiles import Tile
+from integrations.pricing.models import SOURCE_TITLES
+from integrations.registry import provider_title
 
 _LOG = "analytics_requests_changelist"
 _GOOD, _BAD = "good", "bad"
+_COST_SOURCES = {
+    "provider": "stated by the provider",
+    "mixed": "from several sources",
+    **{source: f"by {title}" for source, title in SOURCE_TITLES.items()},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ def tiles(found: RequestDetail) -> list[Tile]:
     cost = (
         "not charged"
         if found["cost_usd"] is None and not found["attempts"]
-        else f"by {found['cost_source']}"
+        else _COST_SOURCES.get(found["cost_source"], "")
         if found["cost_source"]
         else ""
     )
@@ -83,12 +90,12 @@ def _people(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
 def _key(visit: Visit, key_id: int) -> Fact:
     name = ApiKey.objects.for_project(visit.project.pk).filter(pk=key_id).values_list("name", flat=True).first()
     href = visit.link_if_there(_LOG, api_key_id=key_id)
-    return Fact("API key", f"{name} (number {key_id})" if name else f"number {key_id}", href)
+    return Fact("API key", name or "a deleted key", href)
 
 
 def _models(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
     provider, model = found["provider"], found["model"]
-    yield Fact("Provider", provider, visit.link_if_there(_LOG, provider=provider))
+    yield Fact("Provider", provider_title(provider), visit.link_if_there(_LOG, provider=provider))
     price = visit.link_if_there("prices", q=model) or visit.link_if_there("integrations_modelprice_changelist", q=model)
     yield Fact(
         "Model", model, visit.link_if_there(_LOG, model=model), more=(("its price", price),) if price and model else ()

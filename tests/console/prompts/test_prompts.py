@@ -152,6 +152,20 @@ def test_prompt__version_rolled_back__says_when_and_why_and_leads_to_the_rollout
 
 
 @pytest.mark.usefixtures("no_store")
+def test_prompt__version_rolled_out__says_how_far_and_leads_to_the_rollout(
+    editor: Client, config: PromptConfig
+) -> None:
+    rollout = make_rollout(config, started=True)
+
+    text = shown(editor, page_of(config), config.project)
+
+    states = re.findall('<td data-label="State">(.*?)</td>', text)
+    [state] = [one for one in states if "running" in one]
+    assert f"/admin/rollouts/rollout/{rollout.pk}/change/" in state
+    assert re.search(r"\d{4} at \d+ %</a>$", state)
+
+
+@pytest.mark.usefixtures("no_store")
 def test_prompt__reader__sees_it_without_verbs_and_changes_nothing(client: Client, config: PromptConfig) -> None:
     client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, config.project))
 

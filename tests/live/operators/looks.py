@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.async_api import Page, Response, ViewportSize
 
+from gateway.project_settings.declaration import parts
+from gateway.project_settings.settings import ProjectSettings
 from tests.browser.actions import unlabelled, wider_than_window
 from tests.browser.axe import COLOR_RULES, violations
 
@@ -18,6 +22,21 @@ _SENT_TEXT = """
   return main.textContent.replace(/\\s+/g, " ");
 }
 """
+# What people read at once: no fold that is closed, and no text that is meant for a program.
+_READ_TEXT = """
+() => {
+  const main = document.querySelector("main").cloneNode(true);
+  const hidden = "details:not([open]) > :not(summary), template, script, code, pre, textarea, option";
+  main.querySelectorAll(hidden).forEach((element) => element.remove());
+  return main.textContent.replace(/\\s+/g, " ");
+}
+"""
+# The words of those who built the pages: settings by their identifiers, actors as rows keep them, sources of prices,
+# roles as the database has them, and the terms of the statistics.
+_SETTINGS = "|".join(re.escape(one.path) for one in parts(ProjectSettings) if "_" in one.path or "." in one.path)
+_FORBIDDEN = re.compile(
+    rf"\b(?:{_SETTINGS})\b|\b(?:key:\d+|user:\w+|sync:\d+|catalog_[ab]|reader_without_content|[Ee]vidence)\b"
+)
 _MIN_CHARACTERS = 40
 
 
@@ -34,6 +53,12 @@ async def faults_of(page: Page) -> list[str]:
         await page.emulate_media(color_scheme="light")
     await page.set_viewport_size(WIDE)
     return found
+
+
+async def words_of_the_code(page: Page) -> list[str]:
+    """Returns the words that people would have to know the code for, among what the page shows at once."""
+    text: str = await page.evaluate(_READ_TEXT)
+    return [f"a word of the code: {word}" for word in sorted(set(_FORBIDDEN.findall(text)))]
 
 
 async def faults_of_answer(page: Page, answer: Response) -> list[str]:

@@ -10,13 +10,14 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, Response, expect
 
 from core.rights.checks import page_names
-from core.rights.table import PAGES
+from core.rights.table import MODELS, PAGES
 from core.roles import Right
+from core.ui.registry import registered_pages
 from tests.browser.actions import sign_in
 from tests.browser.problems import Problems
 from tests.live.operators.crawl import NOT_FOLLOWED, kind_of, kind_of_name, navigation, one_of_each_kind, path_of
 from tests.live.operators.everything import Everything
-from tests.live.operators.looks import WIDE, faults_of, faults_of_answer
+from tests.live.operators.looks import WIDE, faults_of, faults_of_answer, words_of_the_code
 from tests.live.playground import make_account
 from tests.live.service import LiveService
 
@@ -24,6 +25,10 @@ _MIN_CHARACTERS = 40
 # Pages that no link of a signed-in superuser leads to, and pages that are asked for by POST.
 _WITHOUT_LINK = {
     *("login", "autocomplete", "password_change_done", "agent_panel_rendered"),
+}
+# Django's own lists of every table show rows as they are stored.
+_ROWS = {f"{model}_{page}" for model in MODELS for page in ("changelist", "add", "change")} - {
+    page.name for page in registered_pages()
 }
 # The browser would keep an empty form from being sent, and some forms are folded.
 _OPEN_FORMS = """
@@ -103,6 +108,8 @@ async def test_every_page__looked_at__accessible_and_inside_its_window(superuser
         kinds.add(kind_of(address))
         assert answer.status == 200, address
         wrong[path_of(address)] = [*await faults_of(superuser), *await faults_of_answer(superuser, answer)]
+        if kind_of(address) not in _ROWS:
+            wrong[path_of(address)] += await words_of_the_code(superuser)
 
     assert not _shown(wrong), _shown(wrong)
     expected = {kind_of_name(name) for name in page_names() if PAGES[name] is not Right.NOBODY}
@@ -141,7 +148,7 @@ async def test_answers_to_forms__looked_at__accessible_and_inside_their_window(
             await main.get_by_label(label).first.fill(value)
         await main.get_by_role("button", name=button, exact=True).first.click()
         await expect(superuser.get_by_role("heading", level=1)).to_be_visible()
-        wrong[f"{path} {button}"] = await faults_of(superuser)
+        wrong[f"{path} {button}"] = [*await faults_of(superuser), *await words_of_the_code(superuser)]
 
     assert not _shown(wrong), _shown(wrong)
 

@@ -246,6 +246,8 @@ class Page {
     const problem = byId("agent-problem");
     problem.hidden = !error;
     showText(partOf(problem, "text"), error ? explanation(error) : "");
+    const settings = partOf(problem, "settings");
+    settings.hidden = error?.code !== "no_agent_model" || !settings.hasAttribute("href");
     const login = partOf(problem, "login");
     login.hidden = error?.status !== 401;
     login.href = `${this.panel.dataset.login}?${new URLSearchParams({ next: this.#isBeside ? location.pathname + location.search : location.pathname })}`;
@@ -292,7 +294,8 @@ class Page {
 function explanation({ status, code, message }) {
   if (status === 401) return "Your session in the admin is over.";
   if (code === "conversation_not_found") return "The conversation was deleted; trying again begins a new one.";
-  return code ? `${message} (${code})` : message;
+  if (code === "no_agent_model") return "No model answers here yet: none is chosen for the agent, and none is preferred.";
+  return message;
 }
 
 const panel = byId("agent-root");
