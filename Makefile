@@ -8,7 +8,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 	--no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: serve test quick format demo pictures chaos outage coldstart bench bench-analytics soak fuzz lint types imports migrations openapi \
-	static check typescript clients agents exporters lock clean base dev
+	static check typescript clients agents exporters openid lock clean base dev
 
 # Containers often set it, and then each of the hundreds of processes of the suite compiles the product's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -100,6 +100,7 @@ lock: dev
 	npm install --prefix tests/clients/agents --package-lock-only --omit-lockfile-registry-resolved --no-fund
 	npm install --prefix tests/clients/exporters/node --package-lock-only --omit-lockfile-registry-resolved --no-fund
 	npm install --prefix tests/clients/node --package-lock-only --omit-lockfile-registry-resolved --no-fund
+	npm install --prefix tests/sign_in/provider --package-lock-only --omit-lockfile-registry-resolved --no-fund
 	npm install --prefix clients/typescript --package-lock-only --omit-lockfile-registry-resolved --no-fund
 
 clients: $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/node/.ready
@@ -109,6 +110,9 @@ agents: $(CLIENTS)/agents/.ready $(CLIENTS)/python-aider/.ready
 
 # Instrumentations with their exporters, which send the gateway traces.
 exporters: $(CLIENTS)/python-exporters/.ready $(CLIENTS)/node-exporters/.ready
+
+# An OpenID provider, at which tests sign in.
+openid: $(CLIENTS)/openid/.ready
 
 $(CLIENTS)/python/.ready: requirements/clients.lock
 $(CLIENTS)/python-aider/.ready: requirements/clients-aider.lock
@@ -127,9 +131,10 @@ $(CLIENTS)/agents/.ready: tests/clients/agents/package-lock.json
 $(CLIENTS)/agents/.ready: NPM := npm install --no-save
 $(CLIENTS)/node/.ready: tests/clients/node/package-lock.json
 $(CLIENTS)/node-exporters/.ready: tests/clients/exporters/node/package-lock.json
+$(CLIENTS)/openid/.ready: tests/sign_in/provider/package-lock.json
 $(CLIENTS)/typescript/.ready: clients/typescript/package-lock.json
 
-$(CLIENTS)/agents/.ready $(CLIENTS)/node/.ready $(CLIENTS)/node-exporters/.ready $(CLIENTS)/typescript/.ready:
+$(CLIENTS)/agents/.ready $(CLIENTS)/node/.ready $(CLIENTS)/node-exporters/.ready $(CLIENTS)/openid/.ready $(CLIENTS)/typescript/.ready:
 	@command -v npm node >/dev/null || { echo "npm or node is missing: install Node.js for the clients of tests/clients" >&2; exit 1; }
 	mkdir -p $(@D)
 	cp $(<D)/package.json $(<D)/package-lock.json $(@D)

@@ -8,11 +8,13 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from typing_extensions import override
 
 from core.models import ApiKey, Membership, Project
 from core.services import register_project
+from core.sign_in.second_factor import remove
 from core.site.admin import RightsAdmin
 
 if TYPE_CHECKING:
@@ -71,9 +73,15 @@ class PersonAdmin(RightsAdmin, PeopleAdmin):
     filter_horizontal = ()
     list_filter = ["is_staff", "is_superuser", "is_active"]
     list_display = ["username", "email", "is_staff", "is_superuser", "is_active", "last_login"]
+    actions = ["reset_second_factor"]
     fieldsets = [
         (None, {"fields": ["username", "password"]}),
         ("Person", {"fields": ["first_name", "last_name", "email"]}),
         ("May sign in", {"fields": ["is_active", "is_staff", "is_superuser"]}),
         ("Dates", {"fields": ["last_login", "date_joined"]}),
     ]
+
+    @admin.action(description="Take the second factor away", permissions=["change"])
+    def reset_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        removed = sum(remove(person) for person in queryset)
+        self.message_user(request, f"{removed} of these accounts had a second factor, which was taken away.")

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django_otp.models import Device, ThrottlingMixin
 from typing_extensions import override
 
 from core.caller_limits import MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES
@@ -83,8 +84,12 @@ class Membership(models.Model):
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    # The role that counts: the higher one of that given by hand and that of the person's groups at a sign-in provider.
     role = models.CharField(max_length=32, choices=Role)
-    # The person's inviter, as `user:<name>`, `key:<id>` or `command`.
+    # The role of the groups, empty without one; then `role` was given by hand. Beside it the one given by hand, if any.
+    group_role = models.CharField(max_length=32, choices=Role, blank=True, default="", db_default="", editable=False)
+    given_role = models.CharField(max_length=32, choices=Role, blank=True, default="", db_default="", editable=False)
+    # The person's inviter, as `user:<name>`, `key:<id>`, `provider:<name>` or `command`.
     created_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -98,6 +103,74 @@ class Membership(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.user}, {self.get_role_display()} of {self.project}"
+
+
+class SignInIdentity(models.Model):
+    """A person at an OpenID provider, whose sign-ins open this account."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_in_identities")
+    # The provider's name in OIDC_PROVIDERS, and the claim `sub`: at most 255 characters by OpenID Connect.
+    provider = models.CharField(max_length=32)
+    subject = models.CharField(max_length=255)
+    # True while the account is a superuser's because of the groups at this provider.
+    made_superuser = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_sign_in_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        verbose_name_plural = "sign-in identities"
+        constraints = [models.UniqueConstraint(fields=["provider", "subject"], name="one_account_for_an_identity")]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.user} at {self.provider}"
+
+
+class SecondFactor(ThrottlingMixin, Device):
+    """The app that makes a person's codes for logins with a password (TOTP, RFC 6238).
+
+    Each wrong code doubles the pause until the next is looked at.
+    """
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="second_factor")
+    name = None  # of django-otp: people have one factor
+    encrypted_key = models.TextField()
+    # False until the person has typed a first code; then it guards the account.
+    confirmed = models.BooleanField(default=False)
+    # The number of the 30 seconds whose code was used last: no code counts twice.
+    last_step = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    # The columns that `manage.py rotate_encryption_keys` encrypts again (core.encryption.rotation).
+    encrypted_fields = ("encrypted_key",)
+
+    class Meta:
+        default_permissions = ()
+
+    @override
+    def __str__(self) -> str:
+        return str(self.user)
+
+    def get_throttle_factor(self) -> int:
+        """Returns the seconds after the first wrong code."""
+        return 1
+
+
+class RecoveryCode(models.Model):
+    """A code that stands once for one of the app."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="recovery_codes")
+    # The SHA-256 of the code, hexadecimal. A code has 80 random bits, so a slow hash would only add latency.
+    code_hash = models.CharField(max_length=64)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["user", "code_hash"], name="a_recovery_code_once")]
+
+    @override
+    def __str__(self) -> str:
+        return f"a recovery code of {self.user}"
 
 
 class EncryptionCanary(models.Model):

@@ -45,3 +45,8 @@ RIGHTS_OF: Mapping[Role, frozenset[Right]] = {
 def least_role(right: Right) -> Role | None:
     """Returns the lowest role that brings the right; None for a right that no role brings."""
     return next((role for role in Role if right in RIGHTS_OF[role]), None)
+
+
+def highest_role(*roles: str) -> Role:
+    """Returns the highest of these roles; an empty text is none. Raises ValueError when all are empty."""
+    return max((Role(role) for role in roles if role), key=list(Role).index)

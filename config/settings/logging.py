@@ -38,6 +38,8 @@ LOGGING = {
         "botocore": {"level": "INFO"},
         "google.auth": {"level": "INFO"},
         "urllib3": {"level": "INFO"},
+        # At DEBUG it logs the code verifiers of sign-ins.
+        "authlib": {"level": "INFO"},
         # The MCP library logs three lines for every message of a client; `agent.mcp` logs one for each call of a tool.
         "mcp": {"level": "WARNING"},
     },

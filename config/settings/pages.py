@@ -34,8 +34,6 @@ if TRUSTED_PROXIES:
 # Where a login ends that names no page of this service in `next`; Django's default does not exist here.
 LOGIN_REDIRECT_URL = "admin:index"
 
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-
 # Failed logins count by name and address together, so nobody can lock out a person elsewhere, or everybody at an
 # address. The counts are in the database, which a login needs anyway, and expire after the cool-off.
 AXES_FAILURE_LIMIT = env.integer("LOGIN_FAILURES", 5, minimum=1, maximum=1000)
@@ -43,6 +41,8 @@ AXES_COOLOFF_TIME = timedelta(seconds=env.integer("LOGIN_COOL_OFF_SECONDS", 900,
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
+# The parameters of a failed login that are not stored with it; a password never is.
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "code"]
 AXES_CLIENT_IP_CALLABLE = "core.http.logins.client_address"
 AXES_LOCKOUT_CALLABLE = "core.http.logins.locked_out"
 AXES_DISABLE_ACCESS_LOG = True

@@ -18,6 +18,8 @@ from django.db.models import Model
 SET, SET_ANEW = "set", "set anew"
 # The kinds of changes of many rows at once, which have one entry together.
 ENCRYPTION, PRICE_LIST = "encryption", "price list"
+# A person who signed in, by which method; who set up or lost a second factor.
+SIGN_IN, SECOND_FACTOR = "sign-in", "second factor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ SUBJECTS: Mapping[str, Subject] = {
         nested=("metadata",),
         label="name",
     ),
-    "core.membership": Subject("member", ("role",), label="user"),
+    "core.membership": Subject("member", ("role", "group_role", "given_role"), label="user"),
     "integrations.providerintegration": Subject(
         "provider key",
         _INTEGRATION,
@@ -159,7 +161,7 @@ SUBJECTS: Mapping[str, Subject] = {
 
 def kinds() -> list[str]:
     """Returns what an entry can be about, beside operations that are their own kind."""
-    return sorted({ENCRYPTION, PRICE_LIST, *(subject.kind for subject in SUBJECTS.values())})
+    return sorted({ENCRYPTION, PRICE_LIST, SIGN_IN, SECOND_FACTOR, *(subject.kind for subject in SUBJECTS.values())})
 
 
 def subject_of(model: type[Model]) -> Subject | None:

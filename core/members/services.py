@@ -9,7 +9,7 @@ from django.db import transaction
 
 from core.errors import ConflictError, NotFoundError, ValidationError
 from core.models import Membership, Project
-from core.roles import Role
+from core.roles import Role, highest_role
 
 _NOBODY = "There is no member of staff with this name. A superuser makes accounts, and lets them into the admin."
 _LAST = "This is the project's last administrator. Make somebody else one first."
@@ -30,26 +30,36 @@ def add_member(*, project_id: UUID, username: str, role: Role, actor: str) -> Me
 
 def change_role(*, project_id: UUID, member_id: int, role: Role, is_superuser: bool = False) -> Membership:
     """Changes a member's role. Raises NotFoundError, and ConflictError when no administrator would be left in the
-    project.
+    project, or when the person's groups at a sign-in provider give a higher role.
 
     With `is_superuser` the caller can administer the project without being a member.
     """
     with transaction.atomic():
         row = _locked(project_id, member_id)
+        if row.group_role and highest_role(role, row.group_role) != role:
+            raise _role_from_groups(row)
         if role is not Role.ADMINISTRATOR and not is_superuser:
             _require_another_administrator(row)
         row.role = role
-        row.save(update_fields=["role"])
+        if row.group_role:
+            row.given_role = role
+        row.save(update_fields=["role", "given_role"])
     return row
 
 
 def remove_member(*, project_id: UUID, member_id: int, is_superuser: bool = False) -> None:
-    """Removes a member. Raises as `change_role` does."""
+    """Removes a member; of one whose groups give a role too, that remains. Raises as `change_role` does."""
     with transaction.atomic():
         row = _locked(project_id, member_id)
-        if not is_superuser:
+        if row.group_role and not row.given_role:
+            raise _role_from_groups(row)
+        if not is_superuser and row.group_role != Role.ADMINISTRATOR:
             _require_another_administrator(row)
-        row.delete()
+        if row.group_role:
+            row.role, row.given_role = row.group_role, ""
+            row.save(update_fields=["role", "given_role"])
+        else:
+            row.delete()
 
 
 def is_last_administrator(row: Membership) -> bool:
@@ -60,6 +70,12 @@ def is_last_administrator(row: Membership) -> bool:
         project_id=row.project_id, role=Role.ADMINISTRATOR, user__is_active=True, user__is_staff=True
     )
     return not others.exclude(pk=row.pk).exists()
+
+
+def _role_from_groups(row: Membership) -> ConflictError:
+    role = Role(row.group_role).label.lower()
+    message = f"The groups of {row.user} at the sign-in provider give the role {role}. Change the groups there."
+    return ConflictError(message, code="role_from_groups")
 
 
 def _locked(project_id: UUID, member_id: int) -> Membership:

@@ -180,7 +180,7 @@ MODELS: Mapping[str, Rows] = {
 }
 
 PAGES: Mapping[str, Right] = {
-    **_each(OPEN, "login"),
+    **_each(OPEN, "login sign_in sign_in_callback second_factor second_factor_code"),
     **_each(
         SIGNED_IN, "index tables logout password_change password_change_done jsi18n app_list view_on_site autocomplete"
     ),

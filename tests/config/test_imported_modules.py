@@ -12,18 +12,21 @@ from tests.live.service import ROOT, minimal_environment
 # Each costs every start its time, and most processes never need it: it is imported when it is first used.
 _NOT_AT_THE_START = {
     "anthropic",
+    "authlib",
     "autobahn",
     "boto3",
     "botocore.auth",
     "chdb",
     "daphne",
     "google.auth",
+    "joserfc",
     "mcp",
     "numpy",
     "openai",
     "pandas",
     "phonenumbers",
     "pydantic",
+    "segno",
     "twisted",
 }
 _LOOK = """

@@ -93,6 +93,8 @@ def test_serve__metrics_port_taken__names_host_and_port(tmp_path: Path) -> None:
         ("DATABASE_URL", "postgresql://user@h1:5432,h2:5432/db"),
         ("ENCRYPTION_KEYS", "short"),
         ("HEARTBEAT_SECONDS", "nan"),
+        ("OIDC_PROVIDERS", "Company!"),
+        ("SECOND_FACTOR", "sometimes"),
     ],
 )
 def test_serve__malformed_variable__is_named_and_its_value_is_not(tmp_path: Path, name: str, value: str) -> None:

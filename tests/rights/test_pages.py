@@ -29,6 +29,8 @@ from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 _NAMELESS = ("<path:object_id>/", "(?P<url>.*)$")
 # The answers of these pages of Django depend on more than the rights of the caller.
 _OF_DJANGO = {"login", "logout", "app_list", "view_on_site", "autocomplete"}
+# Pages of somebody who is not signed in yet: tests/sign_in.
+_WAYS_IN = {"sign_in", "sign_in_callback", "second_factor_code"}
 # Files within a request, asked for by tests/console/requests with a request that has one.
 _FILES = {"analytics_requests_image"}
 # These pages are called by POST: they answer no GET.
@@ -175,7 +177,7 @@ def pages_of(project: Project, rows: dict[str, Any]) -> Iterator[Page]:
     """Yields every named page, at the address of a row of the project."""
     for pattern, prefix in _placed(admin.site.get_urls(), "/admin/"):
         name = pattern.name
-        if name is None or name in _OF_DJANGO | _FILES:
+        if name is None or name in _OF_DJANGO | _FILES | _WAYS_IN:
             continue
         address = _filled(f"{prefix}{pattern.pattern}", _values(name, project, rows))
         yield Page(name, address, "<" in str(pattern.pattern) + prefix and not _is_of_all(name))

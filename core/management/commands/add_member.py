@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
 from core.audit.entries import audited_command
-from core.errors import ApplicationError, ConflictError
+from core.errors import ApplicationError
 from core.management.requirements import require_project
 from core.members.services import add_member, change_role
 from core.models import Membership
@@ -33,10 +34,14 @@ class Command(BaseCommand):
         project = require_project(options["project"])
         username, role = options["username"], Role(options["role"])
         try:
-            row = add_member(project_id=project.pk, username=username, role=role, actor="command")
-        except ConflictError:
-            known = Membership.objects.get(project=project, user__username=username)
-            row = change_role(project_id=project.pk, member_id=known.pk, role=role, is_superuser=True)
+            row = _added_or_changed(project.pk, username, role)
         except ApplicationError as error:
             raise CommandError(error.message) from error
         self.stdout.write(str(row))
+
+
+def _added_or_changed(project_id: UUID, username: str, role: Role) -> Membership:
+    known = Membership.objects.filter(project_id=project_id, user__username=username).first()
+    if known is None:
+        return add_member(project_id=project_id, username=username, role=role, actor="command")
+    return change_role(project_id=project_id, member_id=known.pk, role=role, is_superuser=True)

@@ -1,0 +1,54 @@
+"""The authentication backends. A session keeps the one that began it, which finds its account again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from typing_extensions import override
+
+from core.sign_in import second_factor
+
+OPEN_ID_BACKEND = "core.sign_in.backends.OpenIdBackend"
+SECOND_FACTOR_BACKEND = "core.sign_in.backends.SecondFactorBackend"
+
+
+class OpenIdBackend(ModelBackend):
+    """Of sessions that a provider's answer began; no password opens one."""
+
+    @override
+    def authenticate(self, request: HttpRequest | None, *args: Any, **credentials: Any) -> None:
+        return None
+
+
+class PasswordBackend(ModelBackend):
+    """Of sessions that a password alone began, where the settings ask for a second factor: those of people who need one
+    have ended."""
+
+    @override
+    def get_user(self, user_id: int) -> User | None:
+        user = super().get_user(user_id)
+        return None if not isinstance(user, User) or second_factor.is_required(user) else user
+
+
+class SecondFactorBackend(ModelBackend):
+    """Of sessions that a password and a code began. The password was right before; `token` is the code.
+
+    django-axes counts a wrong code as it counts a wrong password.
+    """
+
+    @override
+    def authenticate(
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **credentials: Any
+    ) -> User | None:
+        token = credentials.get("token")
+        user = User.objects.filter(username=username).first() if token is not None else None
+        if user is None or not self.user_can_authenticate(user):
+            return None
+        method = second_factor.verify(user, str(token))
+        if method is None:
+            return None
+        user.second_factor_method = method  # type: ignore[attr-defined]  # for the audit entry of this sign-in
+        return user

@@ -1,0 +1,39 @@
+"""The OpenID providers of the installation, as the environment names them (`config/settings/sign_in.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.roles import Role
+
+# The name of a project in a mapping that stands for all of them.
+EVERY_PROJECT = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRights:
+    """What the members of one group get: everything, or a role by the name or id of a project."""
+
+    is_superuser: bool = False
+    roles: Mapping[str, Role] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An OpenID provider. `name` is part of the addresses of its sign-in, `label` is what people read.
+
+    `groups` has the rights by group; `groups_claim` says where a person's groups are: the name of a claim, or names
+    with dots between them for a claim in an object. With `links_by_email` the first sign-in of a person opens the
+    account that has the person's verified address.
+    """
+
+    name: str
+    label: str
+    issuer: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scopes: tuple[str, ...] = ("openid", "profile", "email")
+    groups_claim: str = "groups"
+    groups: Mapping[str, GroupRights] = field(default_factory=dict, hash=False)
+    links_by_email: bool = False

@@ -1,0 +1,38 @@
+"""The steps of a sign-in by the fake provider, without a browser."""
+
+from __future__ import annotations
+
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from django.test import Client
+
+from tests.sign_in.fake import FakeProvider
+
+BROWSER = {"accept": "text/html,application/xhtml+xml"}
+
+
+def begun(client: Client, fake: FakeProvider, target: str = "/admin/") -> dict[str, str]:
+    """Goes to the provider; returns the parameters of its address, whose nonce is in the next ID token."""
+    response = client.get("/admin/sign-in/company/", {"next": target}, headers=BROWSER)
+    assert response.status_code == 302, response.content
+    found = {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
+    fake.nonce = found["nonce"]
+    return found
+
+
+def returned(client: Client, state: str, **parameters: str) -> Any:
+    """Comes back from the provider and follows to the page at the end."""
+    parameters = {"state": state, **(parameters or {"code": "code-1"})}
+    return client.get("/admin/sign-in/company/callback/", parameters, follow=True, headers=BROWSER)
+
+
+def signed_in(client: Client, fake: FakeProvider, target: str = "/admin/") -> Any:
+    return returned(client, begun(client, fake, target)["state"])
+
+
+def text_of(response: Any) -> str:
+    """Returns the text of a page, also of one whose panels follow it."""
+    content = b"".join(response.streaming_content) if response.streaming else response.content
+    return unescape(content.decode())
