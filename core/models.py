@@ -38,8 +38,42 @@ def _budget(**options: Any) -> Any:
     )
 
 
-class ApiKey(models.Model):
-    """An API key of one project. The key itself is shown once and never stored. A limit that is null does not exist."""
+class Limited(models.Model):
+    """The columns of whoever has limits of its own (docs/limits.md). A limit that is null does not exist."""
+
+    monthly_budget_usd = _budget(help_text="Per calendar month, UTC.")
+    total_budget_usd = _budget(help_text="In all.")
+    rate_limit_rpm = models.PositiveIntegerField(null=True, blank=True)
+    rate_limit_tpm = models.PositiveIntegerField(null=True, blank=True)
+    max_concurrent_requests = models.PositiveIntegerField(null=True, blank=True)
+    # The time of the last change of a limit: spend before it may not have been counted.
+    limits_changed_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class Team(Limited):
+    """A team, a level between a project and its API keys: its limits hold for all its keys together. A team has no
+    teams in it."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="teams")
+    name = models.CharField(max_length=NAME_CHARACTERS)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_team_of_a_name")]
+
+    @override
+    def __str__(self) -> str:
+        return self.name
+
+
+class ApiKey(Limited):
+    """An API key of one project. The key itself is shown once and never stored."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=NAME_CHARACTERS)
@@ -57,16 +91,11 @@ class ApiKey(models.Model):
         max_length=64, null=True, unique=True, editable=False
     )
     previous_expires_at = models.DateTimeField(null=True, editable=False)
-    monthly_budget_usd = _budget(help_text="Per calendar month, UTC.")
-    total_budget_usd = _budget(help_text="For as long as the key exists.")
-    rate_limit_rpm = models.PositiveIntegerField(null=True, blank=True)
-    rate_limit_tpm = models.PositiveIntegerField(null=True, blank=True)
-    max_concurrent_requests = models.PositiveIntegerField(null=True, blank=True)
+    # What a key has spent stays with the team that it belonged to at that time.
+    team = models.ForeignKey(Team, on_delete=models.SET_NULL, null=True, blank=True, related_name="api_keys")
     allowed_models = models.JSONField(default=list, db_default=[], blank=True)
     allowed_providers = models.JSONField(default=list, db_default=[], blank=True)
     metadata = models.JSONField(default=dict, db_default={}, blank=True)
-    # The time of the last change of a limit: spend before it may not have been counted.
-    limits_changed_at = models.DateTimeField(null=True, editable=False)
 
     objects = ProjectManager()
 
@@ -103,6 +132,23 @@ class Membership(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.user}, {self.get_role_display()} of {self.project}"
+
+
+class TeamMember(models.Model):
+    """A person of the project in one of its teams. A lead sees the keys of the team and what each has spent; nobody has
+    another right by being in a team. Who leaves the project leaves its teams."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="members")
+    membership = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="teams")
+    is_lead = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.UniqueConstraint(fields=["team", "membership"], name="once_in_a_team")]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.membership.user}, {'lead' if self.is_lead else 'member'} of {self.team}"
 
 
 class SignInIdentity(models.Model):

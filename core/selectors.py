@@ -1,11 +1,11 @@
-"""Queries of projects and of the names of their API keys."""
+"""Queries of projects and of the names of their API keys and teams."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from core.models import ApiKey, Project
+from core.models import ApiKey, Project, Team
 
 
 def find_project(named: str) -> Project | None:
@@ -24,3 +24,8 @@ def get_project(project_id: UUID) -> Project | None:
 def api_key_names(project_id: UUID, ids: Collection[int]) -> Mapping[int, str]:
     """Returns the names of the project's API keys by id, including revoked ones. Ids that do not exist are left out."""
     return dict(ApiKey.objects.for_project(project_id).filter(pk__in=ids).values_list("pk", "name"))
+
+
+def team_names(project_id: UUID, ids: Collection[int]) -> Mapping[int, str]:
+    """Returns the names of the project's teams by id. Ids that do not exist are left out."""
+    return dict(Team.objects.for_project(project_id).filter(pk__in=ids).values_list("pk", "name"))

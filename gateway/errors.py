@@ -14,10 +14,10 @@ ApplicationError
 ├── ModelNotAllowedError            403 permission_error: model_not_allowed
 ├── ModelNotFoundError              404 model_not_found
 ├── PromptConfigNotFoundError       404 prompt_config_not_found
-├── RateLimitedError                429 rate_limit_error: requests_per_minute, tokens_per_minute; behind key_ or user_
-│                                       these and concurrent_requests
+├── RateLimitedError                429 rate_limit_error: requests_per_minute, tokens_per_minute; behind team_, key_ or
+│                                       user_ these and concurrent_requests
 ├── BudgetExceededError             429 budget_error: monthly_budget_exceeded, session_budget_exceeded,
-│                                       key_monthly_budget_exceeded, key_total_budget_exceeded,
+│                                       team_ or key_monthly_budget_exceeded, team_ or key_total_budget_exceeded,
 │                                       user_monthly_budget_exceeded
 ├── ProviderFailedError             500 provider_error
 ├── CredentialUnreadableError       500 credential_unreadable

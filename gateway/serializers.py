@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
+from core.keys.serializers import MAX_ID
 from core.wire.parameters import Parameters
 from core.wire.serializers import BodySerializer
 from gateway.models import GatewaySettings, SettingsChange
@@ -69,7 +70,8 @@ class UsageParameters(Parameters):
     session_id = serializers.CharField(
         required=False, default="", allow_blank=True, trim_whitespace=False, max_length=1024
     )
-    key_id = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
+    key_id = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_ID)
+    team_id = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_ID)
     user_id = serializers.CharField(
         required=False, default="", allow_blank=True, trim_whitespace=False, max_length=1024
     )

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 
 from analytics.telemetry.prompt_calls import prompt_calls_stored
-from core.models import ApiKey, Project
+from core.models import ApiKey, Project, Team
 from gateway.alerts.rollouts import raise_of_watch
 from gateway.alerts.secrets import ensure_secret
 from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow
@@ -27,7 +27,9 @@ def _project_changed(instance: Project, **_: Any) -> None:
 
 
 def _owned_by_project_changed(
-    instance: ApiKey | ProviderIntegration | GatewaySettings | EndUserLimit | ModelGroupRow | PromptConfig | Rollout,
+    instance: (
+        ApiKey | Team | ProviderIntegration | GatewaySettings | EndUserLimit | ModelGroupRow | PromptConfig | Rollout
+    ),
     **_: Any,
 ) -> None:
     transaction.on_commit(partial(announce, str(instance.project_id)))
@@ -67,6 +69,7 @@ def connect() -> None:
     for signal in (post_save, post_delete):
         signal.connect(_project_changed, sender=Project, dispatch_uid="gateway.project")
         signal.connect(_owned_by_project_changed, sender=ApiKey, dispatch_uid="gateway.key")
+        signal.connect(_owned_by_project_changed, sender=Team, dispatch_uid="gateway.team")
         signal.connect(_owned_by_project_changed, sender=ProviderIntegration, dispatch_uid="gateway.integration")
         signal.connect(_owned_by_project_changed, sender=GatewaySettings, dispatch_uid="gateway.settings")
         signal.connect(_owned_by_project_changed, sender=EndUserLimit, dispatch_uid="gateway.end_user_limit")

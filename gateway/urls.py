@@ -7,6 +7,7 @@ from gateway.end_users.viewsets import EndUserLimitViewSet
 from gateway.figure_alerts.viewsets import AlertChannelViewSet, FigureAlertViewSet
 from gateway.model_groups.viewsets import ModelGroupViewSet
 from gateway.playground.viewsets import PlaygroundViewSet
+from gateway.teams.viewsets import TeamViewSet
 from gateway.trials.viewsets import TrialViewSet
 from gateway.viewsets import CacheViewSet, ProblemViewSet, SettingsViewSet, UsageViewSet
 
@@ -19,6 +20,7 @@ router.register("end-user-limits", EndUserLimitViewSet, "end-user-limit")
 router.register("model-groups", ModelGroupViewSet, "model-group")
 router.register("alerts", FigureAlertViewSet, "alert")
 router.register("alert-channels", AlertChannelViewSet, "alert-channel")
+router.register("teams", TeamViewSet, "team")
 router.register("playground", PlaygroundViewSet, "playground")
 router.register("trials", TrialViewSet, "trial")
 

@@ -19,11 +19,12 @@ from core.api.viewsets import ProjectViewSet
 from core.errors import ServiceUnavailableError
 from core.models import ApiKey
 from core.openapi import PAGE, operation
+from core.teams.services import get_team
 from core.wire.serializers import EmptyBodySerializer
 from gateway.cache.store import empty
 from gateway.models import SettingsChange
 from gateway.project_settings.guardrails import GuardrailSettings
-from gateway.reports.caller_usage import key_usage, user_usage
+from gateway.reports.caller_usage import key_usage, team_usage, user_usage
 from gateway.reports.dry_run import run_dry
 from gateway.reports.limit_usage import usage_of
 from gateway.reports.problems import find_problems
@@ -94,10 +95,12 @@ class SettingsViewSet(ProjectViewSet):
 class UsageViewSet(ProjectViewSet):
     @operation("usage", "What is used of the limits", query=[UsageParameters], answer=Usage, errors=[404])
     def list(self, request: Request) -> Response:
-        """The current use of the limits; also of one session's budget, of the limits of an API key and of those of an
-        end user, whose `session_id`, `key_id` and `user_id` are given."""
+        """The current use of the limits; also of one session's budget, of the limits of a team, of an API key and of
+        an end user, whose `session_id`, `team_id`, `key_id` and `user_id` are given."""
         given = self.valid_query(UsageParameters).validated_data
         shown = usage_of(self.project_id, given["session_id"])
+        if given["team_id"] is not None:
+            shown["team"] = team_usage(self.project_id, get_team(self.project_id, given["team_id"]))
         if given["key_id"] is not None:
             key = get_object_or_404(ApiKey.objects.for_project(self.project_id), pk=given["key_id"])
             shown["key"] = key_usage(self.project_id, key)

@@ -9,14 +9,18 @@ from msgspec import Meta
 
 from agent.tools.base import Arguments, NoArguments, Tool, ToolContext
 from agent.tools.fields import ID_CHARACTERS, SessionId
-from agent.tools.pages import PagedRangeArguments, RangeArguments, listed, page_of
+from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, listed_rows, page_of
 from agent.tools.ranges import date_range
 from analytics.presenters import metrics
+from analytics.presenters.spend import cost_by
+from analytics.queries.dimensions import Dimension
 from analytics.queries.users import get_user
 from analytics.wire.metrics import user as user_figures
 from core.errors import NotFoundError, ServiceUnavailableError
+from core.teams.services import list_teams
 from gateway.reports.limit_usage import recent_forecast, usage_of
 from gateway.selectors import project_settings
+from gateway.teams.serializers import WarnedTeamSerializer
 
 SCOPE = "billing:read"
 
@@ -47,6 +51,15 @@ def _daily_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[s
 def _model_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
     dates, page = date_range(context, arguments), page_of(arguments)
     return listed(metrics.model_costs(context.project_id, dates, page), page)
+
+
+def _teams(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:
+    return listed_rows(list_teams(context.project_id), WarnedTeamSerializer, page_of(arguments))
+
+
+def _team_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    dates, page = date_range(context, arguments), page_of(arguments)
+    return listed(cost_by(context.project_id, Dimension.TEAM, dates, page), page)
 
 
 def _prompt_caches(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
@@ -123,6 +136,30 @@ TOOLS: tuple[Tool, ...] = (
         ),
         arguments=PagedRangeArguments,
         run=_model_costs,
+    ),
+    Tool(
+        name="list_teams",
+        scope=SCOPE,
+        title="Teams",
+        description=(
+            "The project's teams by name, whose keys share limits: budgets, requests and tokens per minute, requests at"
+            " the same time, how many keys and members each has, and warnings where the project's own limits are lower."
+            " A limit that is null is not set."
+        ),
+        arguments=PageArguments,
+        run=_teams,
+    ),
+    Tool(
+        name="list_team_costs",
+        scope=SCOPE,
+        title="Cost per team",
+        description=(
+            "What each team's keys cost while they belonged to it, the most expensive first, beside the range before;"
+            " requests of keys without a team have an empty name. By default of the last 30 days; period=this_month for"
+            " what counts against the teams' budgets, which list_teams has."
+        ),
+        arguments=PagedRangeArguments,
+        run=_team_costs,
     ),
     Tool(
         name="list_prompt_caches",

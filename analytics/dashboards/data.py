@@ -92,7 +92,7 @@ def _over_time(project_id: UUID, question: ChartQuestion, time_range: TimeRange)
 
 
 def _names(project_id: UUID, question: ChartQuestion, keys: Sequence[str]) -> Mapping[str, str]:
-    """Returns the name of each key: that of an API key, and otherwise the key itself."""
-    if question.group_by == Dimension.API_KEY:
-        return names_of(project_id, Dimension.API_KEY, keys)
+    """Returns the name of each key: that of an API key or a team, and otherwise the key itself."""
+    if question.group_by in (Dimension.API_KEY, Dimension.TEAM):
+        return names_of(project_id, Dimension(question.group_by), keys)
     return {key: key for key in keys}

@@ -66,6 +66,7 @@ class RequestParameters(RangeParameters):
     min_cost_usd = CostField()
     max_cost_usd = CostField()
     api_key_id = _Number(_MAX_64)
+    team_id = _Number(_MAX_64)
     min_ttft_ms = _Number()
     max_ttft_ms = _Number()
     deployment = _Text()

@@ -24,7 +24,7 @@ from analytics.queries.usage import Interval, count_intervals, list_usage
 from analytics.wire import spend
 from core.errors import ValidationError
 from core.keys.services import METADATA_PREFIX
-from core.selectors import api_key_names
+from core.selectors import api_key_names, team_names
 from core.wire.pagination import Listing, Page
 from integrations.pricing.lookup import find_entry
 from integrations.selectors import price_overrides, price_table
@@ -33,6 +33,7 @@ MAX_INTERVALS = 1_000
 DEFAULT_TOP, MAX_TOP = 5, 20
 
 _TICK = timedelta(microseconds=1)
+_NAMES = {Dimension.API_KEY: api_key_names, Dimension.TEAM: team_names}
 
 
 def cost_by(
@@ -136,10 +137,11 @@ def range_before(time_range: TimeRange, now: datetime) -> TimeRange:
 
 
 def names_of(project_id: UUID, dimension: Dimension, keys: Sequence[str]) -> Mapping[str, str]:
-    """Returns the name of each key: that of an API key, as far as it still exists, and otherwise the key itself."""
-    if dimension is not Dimension.API_KEY:
+    """Returns the name of each key: that of an API key or a team, as far as it still exists, and otherwise the key
+    itself."""
+    if dimension not in _NAMES:
         return {key: key for key in keys}
-    named = api_key_names(project_id, [int(key) for key in keys if key])
+    named = _NAMES[dimension](project_id, [int(key) for key in keys if key])
     return {key: named.get(int(key), key) if key else "" for key in keys}
 
 

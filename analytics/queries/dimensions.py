@@ -28,6 +28,7 @@ class Dimension(StrEnum):
     DEPLOYMENT = "deployment"
     USER = "user"
     API_KEY = "api_key"
+    TEAM = "team"
     SESSION = "session"
     PROMPT = "prompt"
     PROMPT_VERSION = "prompt_version"
@@ -55,13 +56,15 @@ DEPLOYMENT = "toString(if(t.deployment = '', t.provider, t.deployment))"
 _BY_MODEL = (MINUTES,), (HOURS,)
 _BY_SPEND = (SPEND_HOURS,), (SPEND_HOURS,)
 
-# A request without a user, key, prompt or provider is counted under the empty key; one without a session is left out.
+# A request without a user, key, team, prompt or provider is counted under the empty key; one without a session is left
+# out.
 _SOURCES: Mapping[Dimension, Source] = {
     Dimension.MODEL: Source(same("toString(t.model)"), *_BY_MODEL),
     Dimension.PROVIDER: Source(same("toString(t.provider)"), *_BY_MODEL),
     Dimension.OPERATION: Source(same("if(t.operation = '', 'chat', toString(t.operation))"), *_BY_MODEL),
     Dimension.USER: Source(same("t.user_id"), (), (USER_HOURS,), (USER_DAYS, USER_HOURS)),
     Dimension.API_KEY: Source(same("if(t.api_key_id = 0, '', toString(t.api_key_id))"), (), *_BY_SPEND),
+    Dimension.TEAM: Source(same("if(t.team_id = 0, '', toString(t.team_id))"), (), *_BY_SPEND),
     Dimension.SESSION: Source(
         same("t.session_id"),
         (),

@@ -90,6 +90,7 @@ _FIELDS: Mapping[Dimension, frozenset[str]] = {
     Dimension.OPERATION: frozenset({"operation"}),
     Dimension.USER: frozenset({"user_id"}),
     Dimension.API_KEY: frozenset({"api_key_id"}),
+    Dimension.TEAM: frozenset({"team_id"}),
     Dimension.PROMPT: frozenset({"prompt_config_id"}),
     Dimension.PROMPT_VERSION: frozenset({"prompt_config_id", "prompt_version"}),
     Dimension.SOURCE: frozenset({"source"}),

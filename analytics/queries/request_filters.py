@@ -40,6 +40,7 @@ class RequestFilter:
     max_cost_usd: Decimal | None = None
     client_request_id: str = ""
     api_key_id: int | None = None
+    team_id: int | None = None
     min_ttft_ms: int | None = None
     max_ttft_ms: int | None = None
     deployment: str = ""
@@ -72,6 +73,7 @@ _CONDITIONS = {
     "min_cost_usd": "cost_known AND cost_usd >= {min_cost_usd:Decimal(18, 10)}",
     "max_cost_usd": "cost_known AND cost_usd <= {max_cost_usd:Decimal(18, 10)}",
     "api_key_id": "api_key_id = {api_key_id:UInt64}",
+    "team_id": "team_id = {team_id:UInt64}",
     "min_ttft_ms": "ttft_ms > 0 AND ttft_ms >= {min_ttft_ms:UInt32}",
     "max_ttft_ms": "ttft_ms > 0 AND ttft_ms <= {max_ttft_ms:UInt32}",
     "language": "language = {language:String}",

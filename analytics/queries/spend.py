@@ -1,4 +1,4 @@
-"""Sums the cost of the requests of a project, of sessions, of API keys and of users. `hasty` is that of
+"""Sums the cost of the requests of a project, of sessions, of teams, of API keys and of users. `hasty` is that of
 `client.query`."""
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ WHERE r.project_id = {project:UUID} AND r.session_id IN {sessions:Array(String)}
 GROUP BY session_id
 """
 
-# Of each key or user, whole hours come from the rollup and the requests after its last whole hour from the rows, up to
-# its own time and after another one, in microseconds.
+# Of each team, key or user, whole hours come from the rollup and the requests after its last whole hour from the rows,
+# up to its own time and after another one, in microseconds.
 _CALLERS = """
 SELECT id, sum(cost_usd) AS cost_usd
 FROM (
@@ -85,7 +85,15 @@ FROM (
 GROUP BY id
 """
 _KEYS = _CALLERS.replace("COLUMN", "api_key_id").replace("ROLLUP", "spend_hourly")
+_TEAMS = _CALLERS.replace("COLUMN", "team_id").replace("ROLLUP", "spend_hourly")
 _USERS = _CALLERS.replace("COLUMN", "user_id").replace("ROLLUP", "users_hourly")
+# The rollup has every request from the moment that it is stored, so that no row is needed beside whole hours.
+_KEYS_OF_TEAM = """
+SELECT toString(h.api_key_id) AS id, sum(h.cost_usd) AS cost_usd FROM spend_hourly AS h
+WHERE h.project_id = {project:UUID} AND h.team_id = {team:UInt64}
+    AND h.hour >= {start:DateTime('UTC')} AND h.hour < {end:DateTime('UTC')}
+GROUP BY id
+"""
 Id = TypeVar("Id", bound=str | int)
 Range = tuple[datetime, datetime]
 
@@ -137,6 +145,21 @@ def key_spends(
     """Returns the cost in US dollars by API key, of the requests between the two `limits`, full hours, that arrived
     before the first time of the key's range or after the second. Keys without such requests are left out."""
     return _caller_spends(_KEYS, "spend.api_keys", project_id, ranges, limits, hasty=hasty)
+
+
+def team_spends(
+    project_id: UUID, ranges: Mapping[Id, Range], limits: Range, *, hasty: bool = True
+) -> Mapping[Id, Decimal]:
+    """Returns the same as `key_spends` by team: the requests of keys while they belonged to it."""
+    return _caller_spends(_TEAMS, "spend.teams", project_id, ranges, limits, hasty=hasty)
+
+
+def team_key_spends(project_id: UUID, team_id: int, limits: Range) -> Mapping[int, Decimal]:
+    """Returns the cost in US dollars by API key, of the requests between the two `limits`, full hours, that came while
+    the key belonged to the team."""
+    params = {"project": project_id, "team": team_id, "start": limits[0], "end": limits[1]}
+    rows = client.query(_KEYS_OF_TEAM, params, row=_CallerSpend, name="spend.keys_of_team")
+    return {int(row.id): row.cost_usd for row in rows}
 
 
 def user_spends(

@@ -107,7 +107,7 @@ class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
     `fallback_used` means that the first choice did not answer, and `other_used` that another provider or model did, not
     just another deployment of it. An `empty_answer`, which holds neither text nor call, is known of requests with a
-    managed prompt.
+    managed prompt. `team_id` is the team that the key belonged to when the request came, 0 without one.
     """
 
     session_id: PersonalText = ""
@@ -144,6 +144,7 @@ class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     question_cached: Flag = False
     other_used: Flag = False
     empty_answer: Flag = False
+    team_id: UInt64 = 0
 
 
 class RequestRecord(LoggedRequest, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -199,6 +200,7 @@ class RequestEntry(TypedDict):
     session_id: str
     user_id: str
     api_key_id: int | None
+    team_id: int | None
     source: str
     operation: str
     native: bool

@@ -23,10 +23,13 @@ from analytics.spool import names
 
 logger = logging.getLogger("analytics.spool")
 
-# A slot has the fields state, stream, retention in days, number of the operation, ts, api key id, request id, project
-# id, model, user id, session id; longer texts are cut. A table of an earlier version has a retention of 0, and as every
-# operation 0, which is the number of `chat`.
-_SLOT = struct.Struct("<B?HB3xqQ36s36s96s256s256s")
+# A slot has the fields state, stream, retention in days, number of the operation, team id, ts, api key id, request id,
+# project id, model, user id, session id; longer texts are cut. A table of an earlier version has a retention of 0, no
+# team, and as every operation 0, which is the number of `chat`.
+_SLOT = struct.Struct("<B?HB3sqQ36s36s96s256s256s")
+# The three bytes of a team's id have room for the first 16 million teams of an installation.
+_TEAM_BYTES = 3
+_MAX_TEAM = 2 ** (8 * _TEAM_BYTES) - 1
 _OPERATIONS = tuple(str(operation) for operation in Operation)
 _NUMBERS = {operation: number for number, operation in enumerate(_OPERATIONS)}
 # The allocation of a rollout for a request lies in a slot of its own: state, whether the unit was a substitute, stage,
@@ -74,6 +77,7 @@ class InflightRequest(msgspec.Struct, frozen=True, gc=False):
     retention_days: int = 0
     allocation: InflightAllocation | None = None
     operation: str = "chat"
+    team_id: int = 0
 
 
 class InflightTable:
@@ -116,6 +120,7 @@ class InflightTable:
             request.stream,
             min(request.retention_days, _MAX_DAYS),
             _NUMBERS.get(request.operation, 0),
+            (request.team_id if request.team_id <= _MAX_TEAM else 0).to_bytes(_TEAM_BYTES, "little"),
             request.ts,
             request.api_key_id,
             request.request_id.encode(),
@@ -230,14 +235,25 @@ def read_table(content: bytes) -> Iterator[InflightRequest]:
     """Returns the requests in the slots that are in use."""
     slots = memoryview(content)[: len(content) - len(content) % _SLOT.size]
     allocations = dict(_allocations(slots))
-    for slot, (state, stream, days, number, ts, key, *texts) in enumerate(_SLOT.iter_unpack(slots)):
+    for slot, (state, stream, days, number, team, ts, key, *texts) in enumerate(_SLOT.iter_unpack(slots)):
         if state == _IN_USE:
             request_id, project_id, model, user_id, session_id = map(_text, texts)
             allocation = allocations.get((slot, request_id))
             # A table of a later version may have an operation that this one does not know.
             operation = _OPERATIONS[number] if number < len(_OPERATIONS) else _OPERATIONS[0]
             yield InflightRequest(
-                request_id, project_id, ts, key, model, stream, session_id, user_id, days, allocation, operation
+                request_id,
+                project_id,
+                ts,
+                key,
+                model,
+                stream,
+                session_id,
+                user_id,
+                days,
+                allocation,
+                operation,
+                int.from_bytes(team, "little"),
             )
 
 

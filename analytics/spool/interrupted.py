@@ -94,6 +94,7 @@ def _interrupted(request: InflightRequest) -> RequestRecord:
         is_stream=request.stream,
         retention_days=request.retention_days or DEFAULT_RETENTION_DAYS,
         operation=request.operation,
+        team_id=request.team_id,
     )
     # Without the allocation the deaths that a version causes would be missing in its rollout's comparison.
     return record if request.allocation is None else msgspec.structs.replace(record, **request.allocation._asdict())

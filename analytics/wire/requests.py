@@ -32,7 +32,7 @@ _SOURCES = {
     "total_tokens": "prompt_tokens",
 }  # fmt: skip
 _read = attrgetter(*(_SOURCES.get(name, name) for name in RequestEntry.__annotations__))
-_EMPTY_IS_NULL = ("api_key_id", "cost_source", "ttft_ms", "prompt_version", "variant")
+_EMPTY_IS_NULL = ("api_key_id", "team_id", "cost_source", "ttft_ms", "prompt_version", "variant")
 
 
 def request_entry(row: RequestRow) -> RequestEntry:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django import forms
 from django.utils import timezone
@@ -14,7 +15,7 @@ from typing_extensions import override
 from console.api_keys.scope_field import ScopesField
 from core.keys.serializers import ApiKeyChangeSerializer, NewApiKeySerializer
 from core.keys.services import CHANGEABLE_FIELDS
-from core.models import NAME_CHARACTERS, ApiKey
+from core.models import NAME_CHARACTERS, ApiKey, Team
 from core.wire.serializers import BodySerializer
 
 _BUDGETS = ("monthly_budget_usd", "total_budget_usd")
@@ -72,6 +73,20 @@ class NewKeyForm(forms.Form):
     )
     allowed_providers = _lines("Providers that it may call", "Patterns, one a line. Empty for all.")
     metadata = _lines("Metadata", "Recorded with each request: name = value, one a line.")
+    team_id = forms.TypedChoiceField(
+        required=False,
+        label="Team",
+        coerce=int,
+        empty_value=None,
+        help_text="Whose budget and rates it shares. What it has spent stays with the team that it was in then.",
+    )
+
+    def __init__(
+        self, project_id: UUID, given: Mapping[str, Any] | None = None, initial: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(given, initial=dict(initial or {}))
+        teams = Team.objects.for_project(project_id).values_list("pk", "name")
+        self.fields["team_id"].choices = [("", "no team"), *teams]  # type: ignore[attr-defined]
 
     def clean_expires_at(self) -> datetime | None:
         expires_at: datetime | None = self.cleaned_data["expires_at"]
@@ -106,7 +121,7 @@ class ChangeKeyForm(NewKeyForm):
     serializer = ApiKeyChangeSerializer
 
     def __init__(self, row: ApiKey, given: Mapping[str, Any] | None = None) -> None:
-        super().__init__(given, initial=_initial(row))
+        super().__init__(row.project_id, given, _initial(row))
         del self.fields["scopes"]
 
     @override

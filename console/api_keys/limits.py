@@ -8,8 +8,9 @@ from decimal import Decimal
 from uuid import UUID
 
 from analytics.queries.spend import NEVER, key_spends
+from console.settings_form.wording import rates_in_words
 from core.models import ApiKey
-from core.ui.formats import money, number
+from core.ui.formats import money
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -35,13 +36,7 @@ def _words(key: ApiKey, of_month: Decimal, in_all: Decimal) -> Iterable[str]:
         yield f"{money(of_month)} of {money(key.monthly_budget_usd)} this month"
     if key.total_budget_usd is not None:
         yield f"{money(in_all)} of {money(key.total_budget_usd)} in all"
-    for limit, unit in (
-        (key.rate_limit_rpm, "requests a minute"),
-        (key.rate_limit_tpm, "tokens a minute"),
-        (key.max_concurrent_requests, "at the same time"),
-    ):
-        if limit is not None:
-            yield f"{number(limit)} {unit}"
+    yield from rates_in_words(key)
     for patterns, what in ((key.allowed_models, "models"), (key.allowed_providers, "providers")):
         if patterns:
             yield f"{what} {', '.join(patterns)}"

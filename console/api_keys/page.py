@@ -25,7 +25,7 @@ from core.errors import ConflictError
 from core.keys.services import change_key, issue_key, revoke_key, rotate_key
 from core.models import ApiKey
 from core.rights.scopes import GATEWAY
-from core.ui.formats import age, moment, money, number
+from core.ui.formats import NONE, age, moment, money, number
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
@@ -51,7 +51,7 @@ class ApiKeysPage(Page):
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         key_id = visit.request.GET.get("key", "")
         row = _live_key(visit, key_id) if key_id else None
-        return _shown(visit, row, NewKeyForm() if row is None else ChangeKeyForm(row))
+        return _shown(visit, row, NewKeyForm(visit.project.pk) if row is None else ChangeKeyForm(row))
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -66,7 +66,7 @@ class ApiKeysPage(Page):
             return self._rotate(visit, given.get("key", ""))
         if key_id := visit.request.GET.get("key"):
             return self._change(visit, key_id)
-        form = NewKeyForm(given)
+        form = NewKeyForm(visit.project.pk, given)
         if not form.is_valid():
             return self.render(visit, self.panels(visit), form=form)
         row, key = issue_key(visit.project, **form.cleaned_data)
@@ -100,7 +100,7 @@ class ApiKeysPage(Page):
         redirect."""
         box = waiting_box(visit, key=row, secret=secret) if GATEWAY in row.scopes and not is_rotated else None
         shown = {"made": row, "key": secret, "is_rotated": is_rotated, "box": box}
-        return self.render(visit, self.panels(visit), form=NewKeyForm(), **shown)
+        return self.render(visit, self.panels(visit), form=NewKeyForm(visit.project.pk), **shown)
 
     def _revoke(self, visit: Visit, key_id: str) -> HttpResponseBase:
         row = _key_of(visit, key_id)
@@ -139,7 +139,7 @@ def _shown(visit: Visit, row: ApiKey | None, form: NewKeyForm) -> dict[str, Any]
 def _table(visit: Visit) -> Table:
     """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
     query = visit.request.GET
-    rows = ApiKey.objects.for_project(visit.project.pk).order_by("-pk")
+    rows = ApiKey.objects.for_project(visit.project.pk).select_related("team").order_by("-pk")
     cursor = query.get("cursor", "")
     if cursor.isdecimal():
         rows = rows.filter(pk__lt=int(cursor))
@@ -157,6 +157,7 @@ def _table(visit: Visit) -> Table:
             Column("requests", "Requests", lambda row: _requests(visit, row, used), is_numeric=True),
             Column("cost", "Cost", lambda row: money(_figure(used, row, "total_cost_usd")), is_numeric=True),
             Column("limits", "Limits", lambda row: limits[row.pk]),
+            Column("team", "Team", lambda row: _team(visit, row)),
             Column("change", "Change", lambda row: _change_forms(visit, row)),
         ],
         rows=page[:PAGE_ROWS],
@@ -192,6 +193,14 @@ def _state(row: ApiKey) -> Any:
     if row.expires_at <= timezone.now():
         return format_html("{} {}", status("expired", "warn"), moment(row.expires_at))
     return format_html("{} until {}", status("active", "good"), moment(row.expires_at))
+
+
+def _team(visit: Visit, row: ApiKey) -> Any:
+    return (
+        NONE
+        if row.team is None
+        else format_html('<a href="{}">{}</a>', visit.link("teams", team=row.team_id), row.team.name)
+    )
 
 
 def _change_forms(visit: Visit, row: ApiKey) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.figures.registry import FIGURES, FigureUnit
-from core.selectors import api_key_names
+from core.selectors import api_key_names, team_names
 from core.ui.plots import Unit
 from prompts.selectors import prompt_names
 
@@ -28,10 +28,13 @@ GROUP_LABELS: Mapping[str, str] = {
     "score_name": "Score",
     "evaluator_type": "Evaluator",
 }
+# The filters whose values are ids of rows with names.
+_NAMED = {"api_key_id": (api_key_names, "a deleted key"), "team_id": (team_names, "a deleted team")}
 _FILTER_LABELS: Mapping[str, str] = {
     "user_id": "user",
     "session_id": "session",
     "api_key_id": "API key",
+    "team_id": "team",
     "prompt_config_id": "prompt",
     "prompt_version": "version",
     "rollout_id": "rollout",
@@ -78,9 +81,10 @@ def _filter_label(name: str) -> str:
 
 def _value(project_id: UUID, name: str, value: str) -> str:
     bare = name.removeprefix("not_")
-    if bare == "api_key_id":
-        names = api_key_names(project_id, [int(value)]) if value.isdecimal() else {}
-        return next(iter(names.values()), "a deleted key")
+    if bare in _NAMED:
+        names_of, gone = _NAMED[bare]
+        names = names_of(project_id, [int(value)]) if value.isdecimal() else {}
+        return next(iter(names.values()), gone)
     if bare == "prompt_config_id":
         return prompt_names(project_id, [value]).get(value, "a deleted prompt")
     return value

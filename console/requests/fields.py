@@ -42,6 +42,7 @@ FIELDS = (
     FilterField("requested_model", "Model asked for"),
     FilterField("deployment", "Deployment"),
     FilterField("api_key_id", "Number of the API key", "number"),
+    FilterField("team_id", "Number of the team", "number"),
     FilterField("prompt_config_id", "Id of the prompt"),
     FilterField("prompt_version", "Version of the prompt", "number"),
     FilterField("rollout_id", "Id of the rollout"),

@@ -1,8 +1,11 @@
-"""The names of guardrails and limits in plain words."""
+"""The names of guardrails and limits in plain words, and the rates of a team or a key."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+from core.models import Limited
+from core.ui.formats import number
 
 GUARDRAILS: Mapping[str, str] = {
     "prompt_too_long": "Prompt too long",
@@ -19,6 +22,11 @@ LIMITS: Mapping[str, str] = {
     "tokens_per_minute": "Tokens per minute",
     "monthly_budget_exceeded": "Budget of the month",
     "session_budget_exceeded": "Budget of a session",
+    "team_requests_per_minute": "Requests per minute of a team",
+    "team_tokens_per_minute": "Tokens per minute of a team",
+    "team_concurrent_requests": "Concurrent requests of a team",
+    "team_monthly_budget_exceeded": "Budget of the month of a team",
+    "team_total_budget_exceeded": "Total budget of a team",
     "key_requests_per_minute": "Requests per minute of a key",
     "key_tokens_per_minute": "Tokens per minute of a key",
     "key_concurrent_requests": "Concurrent requests of a key",
@@ -29,3 +37,14 @@ LIMITS: Mapping[str, str] = {
     "user_concurrent_requests": "Concurrent requests of an end user",
     "user_monthly_budget_exceeded": "Budget of the month of an end user",
 }
+
+
+def rates_in_words(row: Limited) -> Iterator[str]:
+    """Yields the rates of a team or a key."""
+    for limit, unit in (
+        (row.rate_limit_rpm, "requests a minute"),
+        (row.rate_limit_tpm, "tokens a minute"),
+        (row.max_concurrent_requests, "at the same time"),
+    ):
+        if limit is not None:
+            yield f"{number(limit)} {unit}"

@@ -41,6 +41,7 @@ _LABELS: Mapping[Dimension, str] = {
     Dimension.DEPLOYMENT: "Deployment",
     Dimension.USER: "User",
     Dimension.API_KEY: "API key",
+    Dimension.TEAM: "Team",
     Dimension.SESSION: "Session",
     Dimension.PROMPT: "Prompt",
     Dimension.PROMPT_VERSION: "Prompt version",
@@ -54,6 +55,7 @@ _FILTERS: Mapping[Dimension, str] = {
     Dimension.DEPLOYMENT: "deployment",
     Dimension.USER: "user_id",
     Dimension.API_KEY: "api_key_id",
+    Dimension.TEAM: "team_id",
     Dimension.SESSION: "session_id",
     Dimension.PROMPT: "prompt_config_id",
     Dimension.SOURCE: "source",
@@ -65,6 +67,7 @@ _NONE: Mapping[Dimension, str] = {
     Dimension.DEPLOYMENT: "before any provider",
     Dimension.USER: "without a user",
     Dimension.API_KEY: "without a key",
+    Dimension.TEAM: "without a team",
     Dimension.PROMPT: "without a managed prompt",
     Dimension.PROMPT_VERSION: "without a managed prompt",
 }

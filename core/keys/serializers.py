@@ -17,6 +17,7 @@ from core.wire.fields import MoneyField, NameListField
 from core.wire.serializers import BodySerializer
 
 MAX_GRACE_SECONDS = 30 * 86_400
+MAX_ID = 2**63 - 1
 _DEFAULT_GRACE_SECONDS = 86_400
 MAX_METADATA, METADATA_NAME_CHARACTERS, METADATA_CHARACTERS = 16, 64, 512
 _METADATA_NAME = re.compile(r"[A-Za-z0-9_.-]+")
@@ -64,13 +65,14 @@ class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
     allowed_models = serializers.ListField(child=serializers.CharField(), read_only=True)
     allowed_providers = serializers.ListField(child=serializers.CharField(), read_only=True)
     metadata = serializers.DictField(child=serializers.CharField(), read_only=True)
+    team_id = serializers.IntegerField(read_only=True, allow_null=True)
 
     class Meta:
         model = ApiKey
         fields = [
             "id", "name", "prefix", "scopes", "expires_at", "revoked_at", "last_used_at", "created_at",
             "previous_expires_at", "monthly_budget_usd", "total_budget_usd", "rate_limit_rpm", "rate_limit_tpm",
-            "max_concurrent_requests", "allowed_models", "allowed_providers", "metadata",
+            "max_concurrent_requests", "allowed_models", "allowed_providers", "metadata", "team_id",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -99,6 +101,9 @@ class _KeyLimitsSerializer(BodySerializer):
         " patterns of both as `openai/*-eu`; empty for all."
     )
     metadata = MetadataField(required=False, help_text="Recorded with each request of the key.")
+    team_id = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MAX_ID, help_text="The team of the key; null for none."
+    )
 
 
 class NewApiKeySerializer(_KeyLimitsSerializer):

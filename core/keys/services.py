@@ -10,13 +10,14 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from core.caller_limits import CallerLimits
 from core.errors import ConflictError, ValidationError
 from core.keys.patterns import permits
-from core.models import ApiKey, Project
+from core.models import ApiKey, Limited, Project, Team
 from core.rights.scopes import SCOPES
 
 KEY_PREFIX = "svc_"
@@ -32,9 +33,10 @@ LIMIT_FIELDS = (
     "max_concurrent_requests",
 )
 # The columns that may change while the holder of a key goes on using it.
-CHANGEABLE_FIELDS = ("name", "expires_at", *LIMIT_FIELDS, "allowed_models", "allowed_providers", "metadata")
+CHANGEABLE_FIELDS = ("name", "expires_at", *LIMIT_FIELDS, "allowed_models", "allowed_providers", "metadata", "team_id")
 # Prefixes the names of a key's metadata among the attributes of a request.
 METADATA_PREFIX = "metadata."
+_NO_TEAMS: Mapping[int, CallerLimits] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,9 @@ class KeyRecord:
     expires_at: datetime | None
     # None where the key has no limits.
     limits: CallerLimits | None = None
+    # 0 where the key belongs to no team; the limits are None where the team has none.
+    team_id: int = 0
+    team_limits: CallerLimits | None = None
     allowed_models: tuple[str, ...] = ()
     allowed_providers: tuple[str, ...] = ()
     # The key's metadata as attributes of its requests.
@@ -77,27 +82,31 @@ def issue_key(
     """Stores a new key of `project` and returns it with its plain text, which cannot be shown again. `limits` are
     columns of `CHANGEABLE_FIELDS`.
 
-    Raises ValidationError for an unknown scope, no scope at all, and an expiry that has passed.
+    Raises ValidationError for an unknown scope, no scope at all, an expiry that has passed, and an unknown team.
     """
     checked = _checked_scopes(scopes)
     _check_expiry(expires_at)
     key = _new_secret()
-    row = ApiKey.objects.create(
-        project=project,
-        name=name,
-        prefix=key[:VISIBLE_CHARACTERS],
-        key_hash=hash_key(key),
-        scopes=checked,
-        expires_at=expires_at,
-        limits_changed_at=timezone.now() if any(limits.get(name) is not None for name in LIMIT_FIELDS) else None,
-        **limits,
-    )
+    with transaction.atomic():
+        _check_team(project.pk, limits.get("team_id"))
+        row = ApiKey.objects.create(
+            project=project,
+            name=name,
+            prefix=key[:VISIBLE_CHARACTERS],
+            key_hash=hash_key(key),
+            scopes=checked,
+            expires_at=expires_at,
+            limits_changed_at=timezone.now() if any(limits.get(name) is not None for name in LIMIT_FIELDS) else None,
+            **limits,
+        )
     return row, key
 
 
 def change_key(key: ApiKey, values: Mapping[str, Any]) -> None:
-    """Changes columns of `CHANGEABLE_FIELDS`. Raises ValidationError for an expiry that has passed."""
+    """Changes columns of `CHANGEABLE_FIELDS`, within a transaction. Raises ValidationError for an expiry that has
+    passed, and for an unknown team."""
     _check_expiry(values.get("expires_at"))
+    _check_team(key.project_id, values.get("team_id"))
     is_limited_anew = any(name in values and values[name] != getattr(key, name) for name in LIMIT_FIELDS)
     for name, value in values.items():
         setattr(key, name, value)
@@ -136,30 +145,39 @@ def find_key(key_hash: str) -> KeyRecord | None:
     return None if row is None else next((record for record in _records(row) if record.key_hash == key_hash), None)
 
 
-def project_keys(project_id: UUID) -> list[KeyRecord]:
+def team_limits(project_id: UUID) -> Mapping[int, CallerLimits]:
+    """Returns the limits of the project's teams by id; a team without any is left out."""
+    rows = Team.objects.for_project(project_id)
+    return {row.pk: limits for row in rows if (limits := limits_of(row)) is not None}
+
+
+def project_keys(project_id: UUID, teams: Mapping[int, CallerLimits] = _NO_TEAMS) -> list[KeyRecord]:
     """Returns every key of the project that is not revoked, expired ones too. Empty for an unknown project. A key that
-    was rotated is there twice, once for each secret, until its grace is over."""
+    was rotated is there twice, once for each secret, until its grace is over. `teams` are those of `team_limits`, whose
+    objects the keys of a team share."""
     rows = ApiKey.objects.for_project(project_id).filter(revoked_at=None)
-    return [record for row in rows for record in _records(row)]
+    return [record for row in rows for record in _records(row, teams)]
 
 
-def key_record(row: ApiKey) -> KeyRecord:
+def key_record(row: ApiKey, teams: Mapping[int, CallerLimits] = _NO_TEAMS) -> KeyRecord:
     return KeyRecord(
         id=row.pk,
         project_id=row.project_id,
         key_hash=row.key_hash,
         scopes=frozenset(row.scopes),
         expires_at=row.expires_at,
-        limits=_limits(row),
+        limits=limits_of(row),
+        team_id=row.team_id or 0,
+        team_limits=teams.get(row.team_id or 0),
         allowed_models=tuple(row.allowed_models),
         allowed_providers=tuple(row.allowed_providers),
         attributes={f"{METADATA_PREFIX}{name}": value for name, value in row.metadata.items()},
     )
 
 
-def _records(row: ApiKey) -> list[KeyRecord]:
+def _records(row: ApiKey, teams: Mapping[int, CallerLimits] = _NO_TEAMS) -> list[KeyRecord]:
     """Returns the key once for each of its secrets."""
-    record = key_record(row)
+    record = key_record(row, teams)
     ends = row.previous_expires_at
     if row.previous_key_hash is None or ends is None or ends <= timezone.now():
         return [record]
@@ -167,7 +185,8 @@ def _records(row: ApiKey) -> list[KeyRecord]:
     return [record, replace(record, key_hash=row.previous_key_hash, expires_at=earlier)]
 
 
-def _limits(row: ApiKey) -> CallerLimits | None:
+def limits_of(row: Limited) -> CallerLimits | None:
+    """Returns the limits of a key or a team; None where it has none."""
     changed_at = row.limits_changed_at
     limits = CallerLimits(
         requests_per_minute=row.rate_limit_rpm,
@@ -187,6 +206,13 @@ def _new_secret() -> str:
 def _check_expiry(expires_at: datetime | None) -> None:
     if expires_at is not None and expires_at <= timezone.now():
         raise _invalid("expires_at", "Must be in the future.")
+
+
+def _check_team(project_id: UUID, team_id: int | None) -> None:
+    """Raises ValidationError for a team that the project does not have. A team that it has stays until the end of the
+    transaction."""
+    if team_id is not None and not Team.objects.for_project(project_id).select_for_update().filter(pk=team_id).exists():
+        raise _invalid("team_id", "This project has no such team.")
 
 
 def project_exists(project_id: UUID) -> bool:

@@ -54,6 +54,7 @@ _TAGS = {
     "settings": "How the gateway treats a project's requests.",
     "model-groups": "Names of the project's own that stand for several models.",
     "end-user-limits": "Budgets and rates of single end users.",
+    "teams": "Keys that share budgets and rates, and who belongs to them.",
     "usage": "What is used of the limits.",
     "cache": "Kept answers.",
     "keys": "API keys.",

@@ -106,6 +106,9 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listAlerts getAlert listAlertEvents"),
     **_each(EDIT, "createAlert changeAlert deleteAlert silenceAlert testAlert listAlertChannels getAlertChannel"),
     **_each(ADMINISTER, "createAlertChannel changeAlertChannel deleteAlertChannel"),
+    # Who belongs to a team is for administrators, as who belongs to the project is.
+    **_each(READ, "listTeams getTeam"),
+    **_each(ADMINISTER, "createTeam changeTeam deleteTeam listTeamMembers replaceTeamMembers"),
     **_each(READ, "listModelGroups getModelGroup"),
     **_each(ADMINISTER, "createModelGroup replaceModelGroup deleteModelGroup"),
     **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),
@@ -134,6 +137,7 @@ TOOLS: Mapping[str, Right] = {
     **_each(READ, "diff_prompt_versions list_prompt_activations list_rollouts get_rollout get_rollout_metrics"),
     **_each(READ, "list_prompt_labels list_prompt_label_moves list_prompt_caches"),
     **_each(READ, "list_model_costs list_daily_costs get_budget_status get_user_spend get_session_spend"),
+    **_each(READ, "list_teams list_team_costs"),
     **_each(READ_CONTENT, "list_requests get_request search_requests get_session list_session_requests"),
     **_each(READ_CONTENT, "list_scores list_session_feedback list_session_spans list_session_logs"),
     **_each(ADMINISTER, "get_gateway_settings list_integrations"),
@@ -185,7 +189,7 @@ PAGES: Mapping[str, Right] = {
         SIGNED_IN, "index tables logout password_change password_change_done jsi18n app_list view_on_site autocomplete"
     ),
     **_each(OPERATE, "auth_user_password_change"),
-    **_each(READ, "guardrails limits end_users prices price model_groups"),
+    **_each(READ, "guardrails limits end_users teams prices price model_groups"),
     **_each(ADMINISTER, "settings audit members provider_keys provider_key api_keys trace_destinations"),
     **_each(ADMINISTER, "alert_channels"),
     **_each(READ, "analytics_requests_detail rollouts connect"),

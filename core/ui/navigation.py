@@ -60,6 +60,7 @@ GROUPS = (
             Entry("API keys", "api_keys", "i"),
             Entry("Prices", "prices", "c"),
             Entry("Trace export", "trace_destinations", "w"),
+            Entry("Teams", "teams", "f"),
             Entry("Members", "members", "b"),
             Entry("Settings", "settings", "g"),
             Entry("Audit", "audit", "x"),

@@ -101,6 +101,7 @@ class StoredCall(NamedTuple):
             provider=place.provider,
             vendor_id=vendor_id,
             api_key_id=state.key.id,
+            team_id=state.key.team_id,
             user_id=state.headers.user_id[:500],
             session_id=state.headers.session_id[:500],
             value=dict(value),

@@ -68,6 +68,7 @@ def _copy_for(batch: StoredObject, file_id: str) -> None:
             "integration_id": batch.integration_id,
             "provider": batch.provider,
             "api_key_id": batch.api_key_id,
+            "team_id": batch.team_id,
             "user_id": batch.user_id,
             "session_id": batch.session_id,
             "purpose": "batch_output",

@@ -52,6 +52,7 @@ class LineRecords:
             outcome=outcome,
             status_code=status,
             api_key_id=row.api_key_id,
+            team_id=row.team_id,
             source=BATCH,
             operation=self._operation,
             is_native=True,

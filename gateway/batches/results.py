@@ -168,15 +168,23 @@ class Pricing:
             self._runtime.limiter.charge(self._snapshot.limits, claim, to_units(self._cost))
 
     def _caller(self) -> Caller:
-        """Returns the key and the user that made the batch, with the limits that they have now."""
+        """Returns the team, the key and the user that made the batch, with the limits that they have now."""
         snapshot, row = self._snapshot, self._row
         key = next((key for key in snapshot.keys.values() if key.id == row.api_key_id), None)
         limits = None if key is None else key.limits
         user = row.user_id if snapshot.limits_users else ""
         of_user = snapshot.user_limits.get(user, snapshot.every_user) if user else None
-        if limits is None and of_user is None:
+        of_team = snapshot.team_limits.get(row.team_id)
+        if limits is None and of_user is None and of_team is None:
             return NO_CALLER
-        return Caller(row.api_key_id if limits else 0, limits, user if of_user else "", of_user)
+        return Caller(
+            row.api_key_id if limits else 0,
+            limits,
+            user if of_user else "",
+            of_user,
+            row.team_id if of_team else 0,
+            of_team,
+        )
 
     def _give_up(self, reason: str) -> None:
         self._failed, self._rest = True, []

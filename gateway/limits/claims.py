@@ -41,7 +41,7 @@ class Reservation(msgspec.Struct):
 
 class Admission(msgspec.Struct, frozen=True):
     """The answer to a claim. `refused_by` is empty or the name of a limit: `requests`, `tokens`, `month` or `session`
-    of the project, behind `key_` or `user_` `requests`, `tokens`, `concurrency`, `month` or `total`.
+    of the project, behind `team_`, `key_` or `user_` `requests`, `tokens`, `concurrency`, `month` or `total`.
 
     `requests` and `tokens` are those of the minute, this request included when it was admitted, of the limit that
     leaves least; None without such a limit. `month_is_spent` says that the project's budget of the month is used up,

@@ -14,7 +14,7 @@ import redis
 from django.conf import settings
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from analytics.queries.spend import NEVER, key_spends, project_spend, session_spends, user_spends
+from analytics.queries.spend import NEVER, key_spends, project_spend, session_spends, team_spends, user_spends
 from analytics.shipper.spool_status import oldest_unshipped_seconds
 from gateway.limits.keys import Scope, month_limits, open_key, requests_key, tokens_key
 from gateway.limits.units import from_units
@@ -76,19 +76,23 @@ class Figures:
         now = datetime.now(UTC)
         return self._spend(scope, lambda: session_spends(project_id, {session_id: now}).get(session_id, Decimal(0)))
 
-    def caller_month(self, project_id: UUID, month: str, *, key_id: int = 0, user_id: str = "") -> Spend:
-        """Returns what a key or a user has spent in a month. Raises the same errors as `month`."""
-        limits = month_limits(month)
-        return self._caller_spend(Scope(str(project_id), month=month, key_id=key_id, user_id=user_id), limits)
+    def caller_month(
+        self, project_id: UUID, month: str, *, key_id: int = 0, user_id: str = "", team_id: int = 0
+    ) -> Spend:
+        """Returns what a team, a key or a user has spent in a month. Raises the same errors as `month`."""
+        scope = Scope(str(project_id), month=month, key_id=key_id, user_id=user_id, team_id=team_id)
+        return self._caller_spend(scope, month_limits(month))
 
-    def key_total(self, project_id: UUID, key_id: int) -> Spend:
-        """Returns what a key has spent since it exists. Raises the same errors as `month`."""
-        return self._caller_spend(Scope(str(project_id), key_id=key_id), (_EPOCH, NEVER))
+    def caller_total(self, project_id: UUID, *, key_id: int = 0, team_id: int = 0) -> Spend:
+        """Returns what a team or a key has spent since it exists. Raises the same errors as `month`."""
+        return self._caller_spend(Scope(str(project_id), key_id=key_id, team_id=team_id), (_EPOCH, NEVER))
 
     def _caller_spend(self, scope: Scope, limits: tuple[datetime, datetime]) -> Spend:
         project_id, ranges = UUID(scope.project), (limits[1], limits[1])
 
         def of_log() -> Decimal:
+            if scope.team_id:
+                return team_spends(project_id, {scope.team_id: ranges}, limits).get(scope.team_id, Decimal(0))
             if scope.key_id:
                 return key_spends(project_id, {scope.key_id: ranges}, limits).get(scope.key_id, Decimal(0))
             return user_spends(project_id, {scope.user_id: ranges}, limits).get(scope.user_id, Decimal(0))

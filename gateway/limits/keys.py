@@ -18,15 +18,16 @@ _HOUR_US = 3_600_000_000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An entity with a spend: the month `month` (YYYY-MM) of the project, of an API key or of an end user; with an
-    empty `month` a session, or an API key for as long as it exists. `spend` and `reservations` are its keys, `packed`
-    is both in the form of a command."""
+    """An entity with a spend: the month `month` (YYYY-MM) of the project, of a team, an API key or an end user; with an
+    empty `month` a session, or a team or an API key for as long as it exists. `spend` and `reservations` are its keys,
+    `packed` is both in the form of a command."""
 
     project: str
     month: str = ""
     session_id: str = ""
     key_id: int = 0
     user_id: str = ""
+    team_id: int = 0
     spend: str = field(init=False, compare=False, repr=False)
     reservations: str = field(init=False, compare=False, repr=False)
     packed: bytes = field(init=False, compare=False, repr=False)
@@ -37,12 +38,13 @@ class Scope:
         object.__setattr__(self, "spend", f"{prefix}:spend")
         object.__setattr__(self, "reservations", f"{prefix}:held")
         object.__setattr__(self, "packed", packed((self.spend, self.reservations)))
-        object.__setattr__(self, "_hash", hash((self.project, self.month, self.session_id, self.key_id, self.user_id)))
+        named = self.project, self.month, self.session_id, self.key_id, self.user_id, self.team_id
+        object.__setattr__(self, "_hash", hash(named))
 
     def _name(self) -> str:
         if self.session_id:
             return f"session:{_digest(self.session_id)}"
-        caller = caller_part(self.key_id, self.user_id)
+        caller = caller_part(self.key_id, self.user_id, self.team_id)
         return f"{caller}month:{self.month}" if self.month else f"{caller}total"
 
     @override
@@ -55,8 +57,10 @@ def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
-def caller_part(key_id: int = 0, user_id: str = "") -> str:
-    """Returns the part of a name in Redis that belongs to an API key or an end user; empty for the project."""
+def caller_part(key_id: int = 0, user_id: str = "", team_id: int = 0) -> str:
+    """Returns the part of a name in Redis that belongs to a team, an API key or an end user; empty for the project."""
+    if team_id:
+        return f"team:{team_id}:"
     if key_id:
         return f"key:{key_id}:"
     return f"user:{_digest(user_id)}:" if user_id else ""

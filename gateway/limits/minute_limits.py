@@ -1,5 +1,5 @@
-"""The limits that apply to requests of one project in one minute: the project's, the session's, the API key's and the
-end user's. They are put together once for all requests to which the same limits apply."""
+"""The limits that apply to requests of one project in one minute: the project's, the session's, the team's, the API
+key's and the end user's. They are put together once for all requests to which the same limits apply."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MAX_SUBJECTS = 20_000
 
 
 class _Holder(msgspec.Struct, frozen=True, eq=False):
-    """The limits of one key or user."""
+    """The limits of one team, key or user."""
 
     limits: CallerLimits
     counter: Counter | None
@@ -39,16 +39,19 @@ class _Holder(msgspec.Struct, frozen=True, eq=False):
 
 
 class Caller(msgspec.Struct, frozen=True, gc=False):
-    """The API key and the end user of a request as far as they have limits: 0 and empty without."""
+    """The team, the API key and the end user of a request as far as they have limits: 0 and empty without."""
 
     key_id: int = 0
     key_limits: CallerLimits | None = None
     user_id: str = ""
     user_limits: CallerLimits | None = None
+    team_id: int = 0
+    team_limits: CallerLimits | None = None
 
     @property
     def limits(self) -> list[CallerLimits]:
-        return [limits for limits in (self.key_limits, self.user_limits) if limits is not None]
+        found = self.team_limits, self.key_limits, self.user_limits
+        return [limits for limits in found if limits is not None]
 
 
 NO_CALLER = Caller()
@@ -107,7 +110,7 @@ class AppliedLimits:
 
 
 class MinuteLimits:
-    """A project's limits in one minute, and those of its keys, users and sessions that had requests in it."""
+    """A project's limits in one minute, and those of its teams, keys, users and sessions that had requests in it."""
 
     def __init__(self, limits: ProjectLimits, project: str, minute: int) -> None:
         self.limits = limits
@@ -124,7 +127,7 @@ class MinuteLimits:
             refuses=limits.hard_stop,
         )
         self._plain = AppliedLimits(self._counter, self._budget, None)
-        self._applied: dict[tuple[int, str, str], AppliedLimits] = {}
+        self._applied: dict[tuple[int, int, str, str], AppliedLimits] = {}
         self._holders: dict[str, _Holder] = {}
 
     def applied(self, session_id: str, caller: Caller) -> AppliedLimits:
@@ -133,7 +136,7 @@ class MinuteLimits:
             session_id = ""
         if caller is NO_CALLER and not session_id:
             return self._plain
-        name = caller.key_id, caller.user_id, session_id
+        name = caller.team_id, caller.key_id, caller.user_id, session_id
         found = self._applied.get(name)
         if found is None or not _are_same(found.caller, caller):
             if len(self._applied) >= _MAX_SUBJECTS:
@@ -143,6 +146,8 @@ class MinuteLimits:
 
     def _new(self, session_id: str, caller: Caller) -> AppliedLimits:
         holders = []
+        if caller.team_limits is not None:
+            holders.append(self._holder("team_", caller.team_limits, team_id=caller.team_id))
         if caller.key_limits is not None:
             holders.append(self._holder("key_", caller.key_limits, key_id=caller.key_id))
         if caller.user_limits is not None:
@@ -154,17 +159,19 @@ class MinuteLimits:
             session = budget_of(scope, amount, "session", ttl=SESSION_TTL, set_at_us=set_at_us)
         return AppliedLimits(self._counter, self._budget, session, holders, caller)
 
-    def _holder(self, name: str, limits: CallerLimits, *, key_id: int = 0, user_id: str = "") -> _Holder:
-        """Returns the limits of a key or a user; `name` begins the names of their refusals."""
-        caller = caller_part(key_id, user_id)
+    def _holder(
+        self, name: str, limits: CallerLimits, *, key_id: int = 0, user_id: str = "", team_id: int = 0
+    ) -> _Holder:
+        """Returns the limits of a team, a key or a user; `name` begins the names of their refusals."""
+        caller = caller_part(key_id, user_id, team_id)
         found = self._holders.get(caller)
         if found is not None and found.limits is limits:
             return found
         if len(self._holders) >= _MAX_SUBJECTS:
             self._holders.clear()
         project, set_at_us = self._project, limits.set_at_us
-        month = Scope(project, month=self._month, key_id=key_id, user_id=user_id)
-        total = Scope(project, key_id=key_id, user_id=user_id)
+        month = Scope(project, month=self._month, key_id=key_id, user_id=user_id, team_id=team_id)
+        total = Scope(project, key_id=key_id, user_id=user_id, team_id=team_id)
         budgets = (
             budget_of(month, limits.monthly_budget_usd, f"{name}month", ttl=MONTH_TTL, set_at_us=set_at_us),
             budget_of(total, limits.total_budget_usd, f"{name}total", ttl=TOTAL_TTL, set_at_us=set_at_us),
@@ -185,4 +192,8 @@ def _present(found: Iterable[T | None]) -> tuple[T, ...]:
 
 def _are_same(one: Caller, other: Caller) -> bool:
     """Returns whether the limits are the same objects: a change replaces them by others."""
-    return one.key_limits is other.key_limits and one.user_limits is other.user_limits
+    return (
+        one.key_limits is other.key_limits
+        and one.user_limits is other.user_limits
+        and one.team_limits is other.team_limits
+    )

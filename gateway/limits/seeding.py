@@ -23,7 +23,7 @@ from uuid import UUID
 from redis import RedisError
 
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
-from analytics.queries.spend import NEVER, key_spends, project_spend, session_spends, user_spends
+from analytics.queries.spend import NEVER, key_spends, project_spend, session_spends, team_spends, user_spends
 from gateway.limits.channel import RedisAwayError
 from gateway.limits.keys import Scope, month_limits
 from gateway.limits.limiter import Limiter
@@ -174,8 +174,8 @@ class Seeder:
 
 
 def _groups(requested: Mapping[Scope, Times]) -> Iterable[Mapping[Scope, Times]]:
-    """Returns the scopes by the query that answers for them: the sessions, the keys or the users of a project and a
-    month together."""
+    """Returns the scopes by the query that answers for them: the sessions, the teams, the keys or the users of a
+    project and a month together."""
     groups: dict[tuple[str, str, str], dict[Scope, Times]] = {}
     for scope, times in requested.items():
         groups.setdefault((scope.project, _kind_of(scope), scope.month), {})[scope] = times
@@ -183,6 +183,8 @@ def _groups(requested: Mapping[Scope, Times]) -> Iterable[Mapping[Scope, Times]]
 
 
 def _kind_of(scope: Scope) -> str:
+    if scope.team_id:
+        return "team"
     if scope.key_id:
         return "key"
     if scope.user_id:
@@ -209,17 +211,17 @@ def _of_project(project: UUID, month: str, times: Times) -> int:
 
 
 def _of_group(project: UUID, kind: str, month: str, times: Mapping[Scope, Times]) -> dict[Scope, Decimal]:
-    """Returns the costs of sessions, keys or users of one project, those of one month unless `month` is empty."""
+    """Returns the costs of sessions, teams, keys or users of a project, those of one month unless `month` is empty."""
     if kind == "session":
         sessions = {scope.session_id: scope for scope in times}
         until = {name: _time(times[scope].until_us) for name, scope in sessions.items()}
         beyond = {name: _time(times[scope].beyond_us) for name, scope in sessions.items()}
         spends = session_spends(project, until, beyond=beyond, hasty=False)
         return {sessions[name]: cost for name, cost in spends.items()}
-    ids: dict[str | int, Scope] = {scope.key_id or scope.user_id: scope for scope in times}
+    ids: dict[str | int, Scope] = {scope.team_id or scope.key_id or scope.user_id: scope for scope in times}
     limits = month_limits(month) if month else (_EPOCH, NEVER)
     ranges = {name: (_time(times[scope].until_us), _time(times[scope].beyond_us)) for name, scope in ids.items()}
-    spends_of = key_spends if kind == "key" else user_spends
+    spends_of = {"team": team_spends, "key": key_spends, "user": user_spends}[kind]
     return {ids[name]: cost for name, cost in spends_of(project, ranges, limits, hasty=False).items()}
 
 

@@ -1,4 +1,4 @@
-"""Stage 6: the rate limits and budgets of project, session, API key and end user (docs/limits.md)."""
+"""Stage 6: the rate limits and budgets of project, session, team, API key and end user (docs/limits.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API key and the end user of a request, as far as they have limits of their own."""
+"""The team, the API key and the end user of a request, as far as they have limits of their own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from gateway.pipeline.context import RequestState
 
 def has_limits(state: RequestState) -> bool:
     """Returns whether any limit may apply to the request."""
-    snapshot = state.snapshot
-    return snapshot.limits.is_set or state.key.limits is not None or snapshot.limits_users
+    snapshot, key = state.snapshot, state.key
+    return snapshot.limits.is_set or key.limits is not None or key.team_limits is not None or snapshot.limits_users
 
 
 def user_of(state: RequestState) -> str:
@@ -20,15 +20,17 @@ def user_of(state: RequestState) -> str:
 
 
 def caller_of(state: RequestState) -> Caller:
-    """Returns the key and the user with their limits."""
+    """Returns the team, the key and the user with their limits."""
     snapshot, key = state.snapshot, state.key
     user_id = user_of(state) if snapshot.limits_users else ""
     user_limits = snapshot.user_limits.get(user_id, snapshot.every_user) if user_id else None
-    if key.limits is None and user_limits is None:
+    if key.limits is None and user_limits is None and key.team_limits is None:
         return NO_CALLER
     return Caller(
         key.id if key.limits is not None else 0,
         key.limits,
         user_id if user_limits is not None else "",
         user_limits,
+        key.team_id if key.team_limits is not None else 0,
+        key.team_limits,
     )

@@ -26,6 +26,7 @@ def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletio
             user_id=state.headers.user_id or request.user or "",
             retention_days=state.snapshot.settings.retention_days,
             operation=state.surface.operation,
+            team_id=state.key.team_id,
         )
     )
 

@@ -104,12 +104,16 @@ async def settled(seconds: float) -> None:
 
 
 def _key_of(caller: Caller, snapshot: ProjectSnapshot) -> KeyRecord:
-    """Returns the caller's key with its budgets and rates, which its own requests count in. A request within another
-    one of the key, such as the judge's, waits for no place of its own and is free in its choice of model."""
+    """Returns the caller's key with its and its team's budgets and rates, which its own requests count in. A
+    request within another one of the key, such as the judge's, waits for no place of its own and is free in its choice
+    of model."""
     for key in snapshot.keys.values() if caller.key_id else ():
         if key.id == caller.key_id:
-            limits = key.limits and dataclasses.replace(key.limits, concurrent_requests=None)
-            return dataclasses.replace(key, limits=limits, allowed_models=(), allowed_providers=())
+            own, of_team = (
+                limits and dataclasses.replace(limits, concurrent_requests=None)
+                for limits in (key.limits, key.team_limits)
+            )
+            return dataclasses.replace(key, limits=own, team_limits=of_team, allowed_models=(), allowed_providers=())
     return KeyRecord(caller.key_id, snapshot.project_id, "", frozenset(), None)
 
 

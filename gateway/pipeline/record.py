@@ -132,6 +132,8 @@ def _rare_fields(state: RequestState) -> dict[str, Any]:
             "error_code": error.code,
             "error_message": error.message[:_MAX_ERROR_CHARACTERS],
         }
+    if state.key.team_id:
+        fields["team_id"] = state.key.team_id
     if state.headers.traceparent:
         fields["trace_id"], fields["parent_span_id"] = trace_parent(state.headers.traceparent)
     if state.surface is not CHAT:

@@ -13,9 +13,9 @@ from gateway.project_settings.limits import ProjectLimits
 
 # The SDKs of OpenAI and Anthropic read this header, and would otherwise repeat every request that got a 429.
 _IN_VAIN = {"x-should-retry": "false"}
-# A place is free when any of the caller's requests ends.
+# A place is free when any request of the same holder ends.
 _WAIT_FOR_PLACE = "1"
-_HOLDERS = {"key_": "API key", "user_": "end user"}
+_HOLDERS = {"team_": "team", "key_": "API key", "user_": "end user"}
 _NO_LIMITS = CallerLimits()
 
 Rates = Sequence[tuple[bytes, bytes]]
@@ -27,7 +27,9 @@ def refusal(
     """Returns the error; `refused_by` is that of an Admission, `rates` are the headers that report on rates."""
     prefix = next((prefix for prefix in _HOLDERS if refused_by.startswith(prefix)), "")
     holder = _HOLDERS.get(prefix, "project")
-    of_caller = (claim.caller.key_limits if prefix == "key_" else claim.caller.user_limits) or _NO_LIMITS
+    caller = claim.caller
+    limits_of = {"team_": caller.team_limits, "key_": caller.key_limits, "user_": caller.user_limits}
+    of_caller = limits_of.get(prefix) or _NO_LIMITS
     known = {name.decode(): value.decode() for name, value in rates}
     match refused_by.removeprefix(prefix):
         case "requests":

@@ -1,4 +1,4 @@
-"""The use that an API key and an end user make of their limits, for `GET /api/llm/usage`."""
+"""The use that a team, an API key and an end user make of their limits, for `GET /api/llm/usage`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from core.caller_limits import CallerLimits
-from core.keys.services import key_record
-from core.models import ApiKey
+from core.keys.services import limits_of
+from core.models import ApiKey, Team
 from gateway.limits.figures import Figures, Spend
 from gateway.limits.keys import caller_part, minute_of
 from gateway.project_settings.limits import limits_of_every_user
@@ -21,7 +21,7 @@ _NO_LIMITS = CallerLimits()
 def key_usage(project_id: UUID, key: ApiKey, now: datetime | None = None) -> dict[str, Any]:
     """Returns the use of a key. Raises AnalyticsUnavailableError or AnalyticsLimitError when neither Redis nor the
     request log knows a spend."""
-    moment, limits = now or datetime.now(UTC), key_record(key).limits or _NO_LIMITS
+    moment, limits = now or datetime.now(UTC), limits_of(key) or _NO_LIMITS
     with Figures() as figures:
         spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), key_id=key.pk)
         return {
@@ -29,7 +29,21 @@ def key_usage(project_id: UUID, key: ApiKey, now: datetime | None = None) -> dic
             "name": key.name,
             **_rates(figures, project_id, limits, moment, caller_part(key.pk)),
             "month": spend_shown(spent, limits.monthly_budget_usd),
-            "total": spend_shown(figures.key_total(project_id, key.pk), limits.total_budget_usd),
+            "total": spend_shown(figures.caller_total(project_id, key_id=key.pk), limits.total_budget_usd),
+        }
+
+
+def team_usage(project_id: UUID, team: Team, now: datetime | None = None) -> dict[str, Any]:
+    """Returns the use of a team, the sum of its keys. Raises the same errors as `key_usage`."""
+    moment, limits = now or datetime.now(UTC), limits_of(team) or _NO_LIMITS
+    with Figures() as figures:
+        spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), team_id=team.pk)
+        return {
+            "id": team.pk,
+            "name": team.name,
+            **_rates(figures, project_id, limits, moment, caller_part(team_id=team.pk)),
+            "month": spend_shown(spent, limits.monthly_budget_usd),
+            "total": spend_shown(figures.caller_total(project_id, team_id=team.pk), limits.total_budget_usd),
         }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+from uuid import UUID
 
+from core.teams.services import teams_budget
 from gateway.models import GatewaySettings
 from gateway.project_settings.guardrails import NO_GUARDRAILS, GuardrailSettings
 from gateway.project_settings.model_groups import ModelGroup
@@ -23,6 +25,7 @@ WARNING_CODES = (
     "rate_limit_missing",
     "budget_missing",
     "alert_channel_missing",
+    "teams_above_project",
     "model_not_served",
     "provider_not_enabled",
     "agent_off",
@@ -54,6 +57,7 @@ def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
         *_of_guardrails(settings),
         *_of_limits(settings),
         *_of_budget(settings),
+        *_of_teams(settings, row.project_id),
         *_of_models(settings, model_groups(row.project_id), deployments, disabled),
         *_of_routing(settings, providers | {deployment.name for deployment in deployments}),
     ]
@@ -97,6 +101,13 @@ def _of_budget(settings: ProjectSettings) -> Iterator[SettingsWarning]:
     elif settings.budget_alert_enabled and not settings.alert_webhook_url and not settings.alert_emails:
         problem = "Alerts are shown in the admin only: neither {alert_webhook_url} nor {alert_emails} is set."
         yield SettingsWarning("budget_alert_enabled", "alert_channel_missing", problem)
+
+
+def _of_teams(settings: ProjectSettings, project_id: UUID) -> Iterator[SettingsWarning]:
+    budget = settings.monthly_budget_usd
+    if budget is not None and (of_teams := teams_budget(project_id)) > budget:
+        problem = f"The teams' budgets come to {of_teams.normalize():f} a month, more than this."
+        yield SettingsWarning("monthly_budget_usd", "teams_above_project", problem)
 
 
 def _of_models(

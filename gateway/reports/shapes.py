@@ -55,6 +55,10 @@ class UsedByKey(TypedDict):
     total: UsedSpend
 
 
+class UsedByTeam(UsedByKey):
+    pass
+
+
 class UsedByUser(TypedDict):
     user_id: str
     requests: CountedRate
@@ -67,6 +71,7 @@ class Usage(TypedDict):
     minute: UsedMinute
     month: UsedMonth
     session: NotRequired[UsedSession]
+    team: NotRequired[UsedByTeam]
     key: NotRequired[UsedByKey]
     user: NotRequired[UsedByUser]
 

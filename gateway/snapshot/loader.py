@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import close_old_connections
 
-from core.keys.services import find_key, project_keys
+from core.keys.services import find_key, project_keys, team_limits
 from gateway.guardrails.checks import prepare_checks
 from gateway.project_settings.limits import limits_of, limits_of_every_user
 from gateway.selectors import current_settings, end_user_limits, model_groups
@@ -28,10 +28,11 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
     prepare_checks(settings.guardrails)
     found, unreadable = read_deployments(project_id)
     deployments = in_use(found)
+    teams = team_limits(project_id)
     return ProjectSnapshot(
         project_id=project_id,
         id_text=str(project_id),
-        keys={key.key_hash: key for key in project_keys(project_id)},
+        keys={key.key_hash: key for key in project_keys(project_id, teams)},
         credentials=first_of_each_kind(deployments or found),
         deployments={deployment.name: deployment for deployment in deployments},
         unreadable=unreadable,
@@ -45,6 +46,7 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
         prompts=managed_prompts(project_id),
         groups=model_groups(project_id),
         user_limits=end_user_limits(project_id),
+        team_limits=teams,
     )
 
 

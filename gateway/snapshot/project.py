@@ -54,6 +54,8 @@ class ProjectSnapshot:
     every_user: CallerLimits | None = None
     # The limits of end users by name, None for a user without any.
     user_limits: Mapping[str, CallerLimits | None] = field(default_factory=dict)
+    # The limits of teams by id; a team without any is left out.
+    team_limits: Mapping[int, CallerLimits] = field(default_factory=dict)
     # The models by provider, of each provider whose own list is known.
     listed_models: Mapping[str, tuple[ListedModel, ...]] = field(default_factory=dict)
     # The models that `GET /models` lists, by id; found when the first client asks.

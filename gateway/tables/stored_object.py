@@ -35,6 +35,8 @@ class StoredObject(models.Model):
     vendor_id = models.CharField(max_length=ID_CHARACTERS)
     # The key, the end user and the session of the call that made it, whose budgets its results count in.
     api_key_id = models.BigIntegerField()
+    # The team that the key belonged to then, to which the object's cost goes; 0 without one.
+    team_id = models.BigIntegerField(default=0, db_default=0)
     user_id = models.CharField(max_length=500, blank=True, default="")
     session_id = models.CharField(max_length=500, blank=True, default="")
     purpose = models.CharField(max_length=50, blank=True, default="")

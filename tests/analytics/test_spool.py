@@ -369,3 +369,21 @@ def test_interrupted__of_any_operation__is_recorded_with_it(spool: Path, operati
 
     [frame] = read(spool)
     assert frame.record().operation == operation
+
+
+@pytest.mark.parametrize(("team_id", "recorded"), [(0, 0), (7, 7), (2**24 - 1, 2**24 - 1), (2**24, 0)])
+def test_interrupted__of_a_key_in_a_team__is_recorded_with_it_as_far_as_a_slot_has_room(
+    spool: Path, team_id: int, recorded: int
+) -> None:
+    table = InflightTable(spool)
+    record = make_entry().record
+    table.begin(
+        InflightRequest(record.request_id, record.project_id, record.ts, 1, "m", True, "s", "u", 30, team_id=team_id)
+    )
+    table.close()
+
+    record_interrupted(spool)
+
+    [frame] = read(spool)
+    found = frame.record()
+    assert (found.team_id, found.api_key_id, found.is_stream, found.retention_days) == (recorded, 1, True, 30)

@@ -23,16 +23,21 @@ LIMITS = {
     "requests_per_minute": "",
     "key_requests_per_minute": "",
     "user_requests_per_minute": "",
+    "team_requests_per_minute": "",
     "monthly_budget_exceeded": "",
     "session_budget_exceeded": "budget",
     "key_monthly_budget_exceeded": "budget",
     "key_total_budget_exceeded": "budget",
     "user_monthly_budget_exceeded": "budget",
+    "team_monthly_budget_exceeded": "budget",
+    "team_total_budget_exceeded": "budget",
     "tokens_per_minute": "tokens_per_minute",
     "key_tokens_per_minute": "tokens_per_minute",
     "user_tokens_per_minute": "tokens_per_minute",
+    "team_tokens_per_minute": "tokens_per_minute",
     "key_concurrent_requests": "concurrency",
     "user_concurrent_requests": "concurrency",
+    "team_concurrent_requests": "concurrency",
 }
 
 
@@ -64,9 +69,9 @@ def test_limits__a_refusal_of_each__counts_where_a_version_has_a_part_in_it(spoo
 
     found = arm_totals(PROJECT, ROLLOUT, START, START + timedelta(minutes=1))["target"]
 
-    assert found.reasons == {"budget": 4, "tokens_per_minute": 3, "concurrency": 2}
+    assert found.reasons == {"budget": 6, "tokens_per_minute": 4, "concurrency": 3}
     assert found.left_out == {code: 1 for code, reason in LIMITS.items() if not reason}
-    assert (found.requests, found.compared, found.unanswered, found.counted) == (13, 9, 9, 0)
+    assert (found.requests, found.compared, found.unanswered, found.counted) == (18, 13, 13, 0)
 
 
 @pytest.mark.usefixtures("clickhouse")

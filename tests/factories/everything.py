@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.services import create_conversation
 from analytics.models import Deletion, Feedback, ReviewQueue, TraceDestination
-from core.models import Membership, Project
+from core.models import Membership, Project, Team
 from core.roles import Role
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings
@@ -42,6 +42,7 @@ def one_of_everything(project: Project) -> dict[str, Any]:
     BudgetAlert.objects.create(project=project, month="2026-11", threshold_percent=50, spent_usd="1", budget_usd="2")
     AlertSecret.objects.get_or_create(project=project, defaults={"token": "none"})
     _add_alert(project)
+    Team.objects.get_or_create(project=project, name="Search", defaults={"monthly_budget_usd": "1"})
     user = make_staff(name=f"account of {project.pk}")
     PriceSyncLog.objects.create(status="success", trigger="admin", started_at="2026-11-01T00:00:00Z")
     rows: dict[str, Any] = {

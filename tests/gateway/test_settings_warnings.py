@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from core.models import Project
+from core.models import Project, Team
 from core.openapi.views import document
 from gateway.reports.settings_warnings import WARNING_CODES
 from integrations.services import IntegrationChange, add_integration
@@ -18,6 +18,8 @@ pytestmark = pytest.mark.django_db
 PATH = "/api/llm/settings"
 
 # Each case has the settings, and the warnings as (field, code).
+# The codes that need rows beside the settings, and have tests of their own.
+OF_TEAMS = {"teams_above_project"}
 CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "guardrails without a mode": (
         {"guardrails": {"pii_block_on_detect": True, "blocked_tools": ["a"]}},
@@ -122,6 +124,17 @@ def test_settings__that_do_nothing__taken_and_named(
     assert api.get(PATH).json()["warnings"] == warnings
 
 
+def test_budget__below_what_the_teams_have__named_until_it_is_raised(api: APIClient, project: Project) -> None:
+    for name in ("Search", "Ads"):
+        Team.objects.create(project=project, name=name, monthly_budget_usd="30.5")
+
+    [warning] = api.put(PATH, {"monthly_budget_usd": 60}).json()["warnings"]
+
+    assert (warning["field"], warning["code"]) == ("monthly_budget_usd", *OF_TEAMS)
+    assert " 61 " in warning["message"]
+    assert api.put(PATH, {"monthly_budget_usd": 61}).json()["warnings"] == []
+
+
 def test_warnings__provider_added_later__gone(api: APIClient) -> None:
     assert api.put(PATH, {"preferred_models": ["claude-sonnet-4-5"]}).json()["warnings"]
 
@@ -134,4 +147,4 @@ def test_codes__all__in_the_document_and_each_in_a_case() -> None:
     named = document()["components"]["schemas"]["SettingsWarning"]["properties"]["code"]["enum"]
 
     assert sorted(named) == sorted(WARNING_CODES)
-    assert {code for _, expected in CASES.values() for _, code in expected} == set(WARNING_CODES)
+    assert {code for _, expected in CASES.values() for _, code in expected} | OF_TEAMS == set(WARNING_CODES)

@@ -19,7 +19,7 @@ from agent.services import create_conversation
 from analytics.clickhouse import client as store_client
 from analytics.models import Chart, Dashboard, ListPage, TraceDestination
 from analytics.saved_views import save_view
-from core.models import Membership, Project
+from core.models import Membership, Project, Team, TeamMember
 from core.roles import Role
 from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow, Trial, TrialAnswer, TrialInput
 from gateway.services import replace_settings
@@ -123,6 +123,8 @@ def populated(db: None, stored_requests: None) -> Populated:
     chart = Chart.objects.create(
         dashboard=dashboard, position=0, title="Errors", kind="line", figures=["error_count"], filters={"model": "m"}
     )
+    team = Team.objects.create(project=project, name="Search")
+    TeamMember.objects.create(team=team, membership=member)
     return Populated(
         headers={"Authorization": f"Bearer {key}", "X-Project-Id": str(project.pk)},
         known={
@@ -153,6 +155,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "model": "gpt-4o-mini",
             "group_name": "fast",
             "limit_id": user.pk,
+            "team_id": team.pk,
             "destination_id": str(destination.pk),
         },
     )

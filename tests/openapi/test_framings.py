@@ -39,6 +39,8 @@ TELLING: dict[str, dict[str, Any]] = {
     "rotateApiKey": {"grace_seconds": 0},
     "changeApiKey": {"monthly_budget_usd": 5},
     "changeEndUserLimit": {"rate_limit_rpm": 7},
+    "changeTeam": {"rate_limit_rpm": 7},
+    "replaceTeamMembers": {"members": []},
     "createTraceDestination": {"endpoint": "http://127.0.0.1:9"},
     "changeTraceDestination": {"name": "another", "endpoint": "http://127.0.0.1:9"},
     "changeAlert": {"threshold": 7},

@@ -28,6 +28,8 @@ _TRIAL = {"candidates": [{"model": "gpt-4o-mini"}, {"model": "gpt-4o"}]}
 # The bodies of operations that do not succeed without one, in which `{key}` stands for what `populated` knows.
 BODIES: dict[str, Any] = {
     "createEndUserLimit": {"user_id": "bob"},
+    "createTeam": {"name": "new"},
+    "replaceTeamMembers": {"members": []},
     "createTraceDestination": {"name": "new", "endpoint": "http://127.0.0.1:9"},
     "createAlert": {
         "name": "new",

@@ -64,6 +64,7 @@ BEHIND = {
     "api_keys": Behind("listApiKeys", "issueApiKey"),
     "prices": Behind("listPrices", "syncPrices"),
     "price": Behind("getPrice", "setPrice"),
+    "teams": Behind("listTeams", "createTeam"),
     "members": Behind("listMembers", "addMember"),
     "model_groups": Behind("listModelGroups", "createModelGroup"),
     "audit": Behind("listAudit"),

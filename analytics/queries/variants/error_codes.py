@@ -3,7 +3,7 @@ with one is unanswered.
 
 | Refusal | A version's part in it | Counts |
 |---|---|---|
-| budget of a session, user or key | a dearer or longer version uses it up sooner | unanswered |
+| budget of a session, user, key or team | a dearer or longer version uses it up sooner | unanswered |
 | the project's budget of a month | none: it refuses both arms alike | no |
 | requests a minute | none: a version has no part in how many requests come | no |
 | tokens a minute | its own text and the length of its answers | unanswered |
@@ -49,11 +49,13 @@ def _rows(*rows: tuple[str, ErrorCode]) -> Mapping[str, ErrorCode]:
 ERROR_CODES = _rows(
     ("session_budget_exceeded user_monthly_budget_exceeded", ErrorCode("budget")),
     ("key_monthly_budget_exceeded key_total_budget_exceeded", ErrorCode("budget")),
+    ("team_monthly_budget_exceeded team_total_budget_exceeded", ErrorCode("budget")),
     ("monthly_budget_exceeded", ErrorCode("budget", Counts.NEVER)),
     ("requests_per_minute key_requests_per_minute", ErrorCode("requests_per_minute", Counts.NEVER)),
-    ("user_requests_per_minute", ErrorCode("requests_per_minute", Counts.NEVER)),
-    ("tokens_per_minute key_tokens_per_minute user_tokens_per_minute", ErrorCode("tokens_per_minute")),
-    ("key_concurrent_requests user_concurrent_requests", ErrorCode("concurrency")),
+    ("user_requests_per_minute team_requests_per_minute", ErrorCode("requests_per_minute", Counts.NEVER)),
+    ("tokens_per_minute key_tokens_per_minute", ErrorCode("tokens_per_minute")),
+    ("user_tokens_per_minute team_tokens_per_minute", ErrorCode("tokens_per_minute")),
+    ("key_concurrent_requests user_concurrent_requests team_concurrent_requests", ErrorCode("concurrency")),
     # A topic that is blocked in requests is refused before a provider is called, one that is blocked in answers
     # afterwards.
     ("blocked_topic pii_detected prompt_injection", ErrorCode("guardrail", Counts.AFTER_CALL)),

@@ -1,4 +1,4 @@
--- The requests and tokens of a minute, of the project, a key and a user: read once and written once for a batch.
+-- The requests and tokens of a minute, of the project, a team, a key and a user: read once and written once for a batch.
 
 local function read_minutes()
     if #counters == 0 then return end

@@ -54,6 +54,8 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "list_session_logs": of_session,
         "list_daily_costs": {},
         "list_model_costs": {},
+        "list_teams": {},
+        "list_team_costs": {},
         "list_prompt_caches": {},
         "get_budget_status": {},
         "get_session_spend": of_session,

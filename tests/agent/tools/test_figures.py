@@ -266,6 +266,10 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "list_session_spans": _telemetry("spans"),
     "list_session_logs": _telemetry("logs"),
     "list_daily_costs": _daily_costs,
+    "list_teams": _same_list("list_teams", f"{LLM}/teams", query={}),
+    "list_team_costs": _same_list(
+        "list_team_costs", f"{LLM}/metrics/cost", query={"group_by": "team", **DATES}, **DATES
+    ),
     "list_prompt_caches": _same_list("list_prompt_caches", f"{LLM}/metrics/prompt-cache", **DATES),
     "list_model_costs": _same_list("list_model_costs", f"{LLM}/metrics/cost/by-model", **DATES),
     "get_budget_status": _budgets,

@@ -23,6 +23,7 @@ from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
 from core.models import Project
 from core.roles import PROJECT_RIGHTS
+from core.teams.services import create_team
 from gateway.model_groups.services import create_group
 from gateway.project_settings.settings import AGENT_SCOPES
 from integrations.access.credentials import store_extra
@@ -143,6 +144,7 @@ def _configure(project: Project, marker: str, secret: str) -> None:
     store_extra(row, {"access_key_id": secret})
     row.options, row.base_url = {"api_version": f"{marker}-version"}, f"https://{marker}.example/v1?key={secret}"
     row.save()
+    create_team(project.pk, {"name": f"{marker}-team", "monthly_budget_usd": Decimal(10)})
     create_group(
         project_id=project.pk,
         name=f"{marker}-fast",

@@ -1,4 +1,4 @@
-"""The spend of API keys and users in a range, from which the limits are made exact, equals plain arithmetic."""
+"""The spend of teams, API keys and users in a range, from which the limits are made exact, equals plain arithmetic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from analytics.queries.spend import key_spends, user_spends
+from analytics.queries.spend import key_spends, team_spends, user_spends
 from tests.analytics.metrics.conftest import Api
 from tests.factories.analytics import make_entry, store
 
@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 START, END = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 CASES: list[tuple[Callable[..., Any], str, list[Any]]] = [
+    (team_spends, "team_id", [3, 4]),
     (key_spends, "api_key_id", [3, 4]),
     (user_spends, "user_id", ["ann/1", "böb"]),
 ]

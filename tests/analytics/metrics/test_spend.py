@@ -14,7 +14,7 @@ import pytest
 
 from analytics.queries.dimension_costs import by_keys, of_sessions
 from analytics.request_log.record import RequestRecord
-from core.models import Project
+from core.models import Project, Team
 from integrations.pricing.services import set_price
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW, Api
@@ -208,6 +208,29 @@ def test_cost__by_api_key__has_the_name_of_the_key(get: Get, api: Api, spool: Pa
     store(spool, make_entry(project_id=api[1], api_key_id=key.pk))
 
     assert [(one["key"], one["name"]) for one in get("cost", group_by="api_key")["results"]] == [(str(key.pk), "shop")]
+
+
+def test_cost__by_team__is_the_sum_of_its_requests_whatever_key_they_had(get: Get, api: Api, spool: Path) -> None:
+    team = Team.objects.create(project_id=api[1], name="Search")
+    store(
+        spool,
+        *(
+            make_entry(project_id=api[1], api_key_id=key, team_id=team_id, cost_known=True, cost_usd=cost)
+            for key, team_id, cost in (
+                (1, team.pk, "0.0000000001"), (2, team.pk, "0.2000000000"), (2, 0, "4.0000000000"), (3, 2**40, "9"),
+            )
+        ),
+    )  # fmt: skip
+
+    found = get("cost", group_by="team")["results"]
+    series = get("cost/intervals", group_by="team")["series"]
+
+    assert [(one["key"], one["name"], one["request_count"], one["total_cost_usd"]) for one in found] == [
+        (str(2**40), str(2**40), 1, 9.0),
+        ("", "", 1, 4.0),
+        (str(team.pk), "Search", 2, 0.2000000001),
+    ]
+    assert {one["name"]: sum(one["total_cost_usd"]) for one in series}["Search"] == pytest.approx(0.2000000001)
 
 
 def test_cost__by_metadata__has_the_values_of_the_tag(get: Get, api: Api, spool: Path) -> None:

@@ -45,3 +45,20 @@ def test_key__that_may_not_call_the_model__is_refused_by_the_line(files: Gateway
     ) as refused:
         openai_client(files, made.json()["key"]).files.create(file=("in.jsonl", jsonl(line("a"))), purpose="batch")
     assert refused.value.code == "model_not_allowed"
+
+
+def test_results__of_a_key_that_has_left_its_team__are_paid_by_the_team_that_it_had(
+    files: Gateway, vendor: OpenAIBatches
+) -> None:
+    team = files.manage("POST", "teams", {"name": "Search", "monthly_budget_usd": 1000}).json()["id"]
+    made = files.manage("POST", "keys", {"name": "batcher", "scopes": ["gateway"], "team_id": team}).json()
+    client = openai_client(files, made["key"])
+    file = client.files.create(file=("in.jsonl", jsonl(line("one"), line("two"))), purpose="batch")
+    batch = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
+    vendor.finish(batch.id)
+    files.manage("PATCH", f"keys/{made['id']}", {"team_id": None})
+    client.files.content(str(client.batches.retrieve(batch.id).output_file_id))
+
+    lines = priced(files, 2)
+
+    assert {(one.team_id, one.api_key_id) for one in lines} == {(team, made["id"])}

@@ -118,12 +118,14 @@ class LoggedService(GatewayService):
         with Client.from_url(self.stores.clickhouse_url) as client:
             found = client.execute(
                 "SELECT sum(toDecimal128(cost_usd, 10)) FROM llm.requests WHERE project_id = %(project)s"
-                " AND %(session)s IN ('', session_id) AND %(user)s IN ('', user_id) AND %(key)s IN (0, api_key_id)",
+                " AND %(session)s IN ('', session_id) AND %(user)s IN ('', user_id) AND %(key)s IN (0, api_key_id)"
+                " AND %(team)s IN (0, team_id)",
                 {
                     "project": scope.project,
                     "session": scope.session_id,
                     "user": scope.user_id,
                     "key": scope.key_id,
+                    "team": scope.team_id,
                 },
             )
         return to_units(Decimal(found[0][0] or 0))

@@ -17,12 +17,14 @@ PROJECT = "018f0000-0000-7000-8000-000000000001"
 MONTH, SESSION = Scope(PROJECT, month="2026-11"), Scope(PROJECT, session_id="s/1 %")
 OTHER = Scope(PROJECT, session_id="other")
 MINUTE = 29_921_506
-CALLERS = {"key": caller_part(7), "user": caller_part(user_id="ann")}
+CALLERS = {"team": caller_part(team_id=5), "key": caller_part(7), "user": caller_part(user_id="ann")}
 EVERY_CALLER = frozenset(CALLERS)
-# A request may be of the limited key, of the limited user, of both and of neither.
-CALLER_SETS = [frozenset(names) for size in range(3) for names in combinations(CALLERS, size)]
+# A request may be of the limited team, of the limited key, of the limited user, of several and of none.
+CALLER_SETS = [frozenset(names) for size in range(len(CALLERS) + 1) for names in combinations(CALLERS, size)]
 PLACES = {name: open_key(PROJECT, part) for name, part in CALLERS.items()}
 CALLER_SCOPES = {
+    "team_month": Scope(PROJECT, month="2026-11", team_id=5),
+    "team_total": Scope(PROJECT, team_id=5),
     "key_month": Scope(PROJECT, month="2026-11", key_id=7),
     "key_total": Scope(PROJECT, key_id=7),
     "user_month": Scope(PROJECT, month="2026-11", user_id="ann"),
@@ -41,7 +43,8 @@ NOW = 1_795_290_000_000_000
 
 @dataclass
 class Terms:
-    """The limits of a request; an empty one does not exist. Those of key and user are `<name>_<limit>` of `callers`."""
+    """The limits of a request; an empty one does not exist. Those of team, key and user are `<name>_<limit>` of
+    `callers`."""
 
     requests: int | str = ""
     tokens: int | str = ""
@@ -87,7 +90,7 @@ class Ended:
     name: str
     cost: int | str = 0
     tokens: int = 0
-    # Whether the request was of the limited key, and of the limited user.
+    # Whether the request was of the limited team, of the limited key, and of the limited user.
     callers: frozenset[str] = EVERY_CALLER
 
 
@@ -174,7 +177,7 @@ def _subject(terms: Terms, callers: frozenset[str]) -> tuple[list[int], ...]:
 
 
 def caller_of(limit: str) -> str:
-    """Returns `key` or `user` for the name of a limit of theirs, and nothing for one of the project."""
+    """Returns `team`, `key` or `user` for the name of a limit of theirs, and nothing for one of the project."""
     caller, _, _ = limit.partition("_")
     return caller if caller in CALLERS else ""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import product
 from typing import Any
 
@@ -17,6 +18,7 @@ import httpx2
 import pytest
 
 from gateway.limits.keys import Scope, minute_of, requests_key, tokens_key
+from gateway.limits.units import to_units
 from tests.fakes.scripted import ScriptedServer, answer
 from tests.gateway.limits.logged import Crowd, LoggedService, answer_by_user
 from tests.gateway.service import PRICED_MODEL, Gateway
@@ -165,6 +167,53 @@ def test_thousand_requests__on_budgets_with_room_for_some__pass_none_of_them(
             # The budget was really used: too little is left for a request of the largest cost.
             assert in_log > budget.units - 2 * MAX_UNITS, (scope, in_log)
     assert {200, 429, 503, 0} <= set(crowd.statuses), crowd.statuses
+
+
+def test_thousand_requests__of_the_keys_of_teams__pass_no_team_s_budget_and_are_counted_to_the_last_digit(
+    logged: LoggedService, upstream: ScriptedServer
+) -> None:
+    """Eight keys of two teams ask both hosts at once. One of them moves to the other team meanwhile: what it spent
+    before stays where it was, and what was under way goes where it was admitted."""
+    gateway = project(logged, upstream, "wish")
+    month, units = month_of(gateway).month, {"Search": 25 * MAX_UNITS, "Ads": 40 * MAX_UNITS}
+    teams = {
+        name: gateway.manage("POST", "teams", {"name": name, "monthly_budget_usd": budget / 10**10}).json()["id"]
+        for name, budget in units.items()
+    }
+    keys = [
+        gateway.manage("POST", "keys", {"name": name, "scopes": ["gateway"], "team_id": teams[name]}).json()
+        for name in list(teams) * 4
+    ]
+    callers = [bearer(key["key"]) for key in keys]
+    moved, scopes = keys[0], {name: Scope(gateway.project_id, month=month, team_id=teams[name]) for name in teams}
+    crowd = Crowd(gateway, MODEL, MAX_TOKENS, seed=4, callers=callers)
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: asyncio.run(crowd.ask(1000, over_seconds=4)))
+        logged.until(lambda: crowd.statuses.total(), lambda count: count >= 100, seconds=60)
+        assert gateway.manage("PATCH", f"keys/{moved['id']}", {"team_id": teams["Ads"]}).status_code == 200
+        running.result()
+    largest = body(model=MODEL, max_tokens=MAX_TOKENS, user=f"ok-{MAX_TOKENS}")
+    for headers in callers:
+        refused = logged.until(
+            lambda headers=headers: gateway.post(largest, headers=headers),  # type: ignore[misc]
+            lambda found: found.status_code == 429,
+            seconds=120,
+        )
+        assert refused.json()["error"]["code"] == "team_monthly_budget_exceeded"
+
+    for name, scope in scopes.items():
+        spent, in_log = settled(logged, scope)
+        assert spent == in_log
+        # Of the tolerance and of the room that is left says the test above.
+        assert units[name] - 2 * MAX_UNITS < in_log <= units[name] + MAX_UNITS, (name, in_log, away_lines(logged))
+    by_key = {key["id"]: logged.logged_units(Scope(gateway.project_id, month=month, key_id=key["id"])) for key in keys}
+    assert sum(by_key.values()) == sum(logged.logged_units(scope) for scope in scopes.values())
+    by_team = gateway.manage("GET", "metrics/cost?group_by=team").json()["results"]
+    assert {one["name"]: to_units(Decimal(str(one["total_cost_usd"]))) for one in by_team if one["key"]} == {
+        name: logged.logged_units(scope) for name, scope in scopes.items()
+    }
+    assert {200, 429} <= set(crowd.statuses), crowd.statuses
 
 
 def test_rates__at_the_border_of_minutes__hold_for_each_minute(logged: LoggedService, upstream: ScriptedServer) -> None:

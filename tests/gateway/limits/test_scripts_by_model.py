@@ -33,7 +33,8 @@ from tests.gateway.limits.script_calls import (
 
 @dataclass
 class Figures:
-    """The use of one holder of limits: the project, which all requests belong to, the key or the user."""
+    """The use of one holder of limits: the project, which all requests belong to, the team, the key or the
+    user."""
 
     requests: int = 0
     tokens: int = 0

@@ -1,0 +1,1 @@
+"""Teams: a level between a project and its API keys."""
