@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from analytics.figures.filters import Filters, figure_named, refused
+from analytics.figures.filters import Filters, figure_named, refused, values_of
 from analytics.figures.query import FigureQuery
 from analytics.models import Chart, ChartKind
 from core.errors import ApplicationError
@@ -60,14 +60,9 @@ class ChartQuestion:
 
 def check_subjects(project_id: UUID, question: ChartQuestion) -> None:
     """Raises ValidationError for a filter by an API key or a prompt that the project does not have any more."""
-    keys = [int(key) for key in _values(question, "api_key_id") if key.isdecimal()]
+    keys = [int(key) for key in values_of(question.filters, "api_key_id") if key.isdecimal()]
     if len(api_key_names(project_id, keys)) < len(set(keys)):
         raise refused("filters.api_key_id", "The API key of this chart is not there any more.")
-    for prompt in _values(question, "prompt_config_id"):
+    for prompt in values_of(question.filters, "prompt_config_id"):
         if not look_up(project_id, prompt, [Right.READ], [Kind.PROMPT]):
             raise refused("filters.prompt_config_id", "The prompt of this chart is not there any more.")
-
-
-def _values(question: ChartQuestion, name: str) -> Sequence[str]:
-    given = question.filters.get(name, ())
-    return [given] if isinstance(given, str) else given

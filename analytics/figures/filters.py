@@ -59,7 +59,13 @@ def groups_of(figure: Figure) -> Sequence[str]:
 
 
 def filters_of(figure: Figure) -> Sequence[str]:
-    return [name for name in _FILTERS[figure.source]().fields if name not in _NOT_FILTERS]
+    return [name for name, _ in _FILTERS[figure.source]().fields.items() if name not in _NOT_FILTERS]
+
+
+def values_of(filters: Filters, name: str) -> Sequence[str]:
+    """Returns the values of one filter; none for a filter that is not set."""
+    given = filters.get(name, ())
+    return ([given] if given else []) if isinstance(given, str) else given
 
 
 def parse_filters(figure: Figure, filters: Filters) -> Parameters:

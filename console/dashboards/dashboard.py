@@ -116,7 +116,7 @@ def _shown(visit: Visit, row: Dashboard) -> dict[str, Any]:
 def _save(visit: Visit, row: Dashboard) -> str:
     form = DashboardForm(visit.request.POST)
     if not form.is_valid():
-        raise ValidationError(" ".join(f"{name}: {' '.join(found)}" for name, found in form.errors.items()))
+        raise ValidationError(" ".join(f"{name}: {' '.join(map(str, found))}" for name, found in form.errors.items()))
     saved = services.change_dashboard(reader_of(visit), row.pk, form.cleaned_data)
     return f"{saved.name} is saved: seen by {seen_by(saved)}."
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
+from analytics.figures.filters import Filters, values_of
 from core.models import ApiKey
 from prompts.models import PromptConfig
 from rollouts.models import Rollout
@@ -26,11 +27,11 @@ _SUBJECTS: Mapping[str, tuple[str, Callable[[UUID], QuerySet[Model]]]] = {
 }
 
 
-def missing_subject(project_id: UUID, filters: Mapping[str, str]) -> tuple[str, str] | None:
+def missing_subject(project_id: UUID, filters: Filters) -> tuple[str, str] | None:
     """Returns the first filter that names something which is gone, and what that is; None if all is there."""
     for field, (word, rows) in _SUBJECTS.items():
-        value = filters.get(field)
-        if value and not rows(project_id).filter(pk=value).exists():
+        values = set(values_of(filters, field))
+        if values and rows(project_id).filter(pk__in=values).count() < len(values):
             return field, word
     return None
 

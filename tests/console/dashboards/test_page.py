@@ -95,7 +95,12 @@ def test_keep_as_chart__from_each_page__keeps_its_question(
 ) -> None:
     admin = signed_in(make_staff(Role.ADMINISTRATOR, project, name="root"))
     config = make_config(project, versions=1)
-    failed = {"outcome": "error", "error_code": "timeout", "error_type": "api_error", "status_code": 502}
+    failed: dict[str, Any] = {
+        "outcome": "error",
+        "error_code": "timeout",
+        "error_type": "api_error",
+        "status_code": 502,
+    }
     served(
         spool, project, model="gpt-test", provider="openai", prompt_config_id=str(config.pk), prompt_version=1, **failed
     )
@@ -139,7 +144,7 @@ def test_dashboard__of_things_that_are_not_there_any_more__says_so_and_shows_the
 ) -> None:
     served(spool, project, 7)
     key, config = make_key(project)[0], make_config(project, versions=1)
-    charts = [
+    charts: list[dict[str, Any]] = [
         {**COUNT, "filters": {"api_key_id": str(key.pk)}},
         {**COUNT, "filters": {"prompt_config_id": str(config.pk)}},
         {**COUNT, "figures": ["guesses"]},
