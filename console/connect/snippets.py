@@ -84,7 +84,7 @@ def _python(call: Call) -> Tab:
         f'    messages=[{{"role": "user", "content": {_text(QUESTION)}}}],\n{fields})\n'
         "print(answer.choices[0].message.content)\n"
     )
-    return Tab("python", "Python", (Block("Once", "pip install openai"), Block("hello.py", program)))
+    return Tab("python", "Python", (Block("Install once", "pip install openai"), Block("hello.py", program)))
 
 
 def _typescript(call: Call) -> Tab:
@@ -102,7 +102,7 @@ def _typescript(call: Call) -> Tab:
     return Tab(
         "typescript",
         "TypeScript",
-        (Block("Once", "npm install openai"), Block("hello.mts (npx tsx hello.mts)", program)),
+        (Block("Install once", "npm install openai"), Block("hello.mts (npx tsx hello.mts)", program)),
     )
 
 
@@ -116,7 +116,9 @@ def _anthropic(call: Call) -> Tab:
         f'    messages=[{{"role": "user", "content": {_text(QUESTION)}}}],\n{fields})\n'
         'print("".join(block.text for block in answer.content if block.type == "text"))\n'
     )
-    return Tab("anthropic", "Anthropic SDK", (Block("Once", "pip install anthropic"), Block("hello.py", program)))
+    return Tab(
+        "anthropic", "Anthropic SDK", (Block("Install once", "pip install anthropic"), Block("hello.py", program))
+    )
 
 
 def _claude_code(call: Call) -> Tab:
@@ -127,7 +129,7 @@ def _claude_code(call: Call) -> Tab:
         f"export ANTHROPIC_DEFAULT_HAIKU_MODEL={shlex.quote(call.model)}\n"
         f'claude -p "{QUESTION}"'
     )
-    blocks = (Block("Once", "npm install -g @anthropic-ai/claude-code"), Block("In a terminal", command))
+    blocks = (Block("Install once", "npm install -g @anthropic-ai/claude-code"), Block("In a terminal", command))
     return Tab("claude-code", "Claude Code", blocks)
 
 
@@ -147,7 +149,7 @@ def _codex(call: Call) -> Tab:
     )
     lines = (f"model = {_text(call.model)}", 'model_provider = "gateway"', "", "[model_providers.gateway]", *fields)
     blocks = (
-        Block("Once", "npm install -g @openai/codex"),
+        Block("Install once", "npm install -g @openai/codex"),
         Block("In a terminal", command),
         Block("To keep it: ~/.codex/config.toml", "\n".join(lines)),
     )

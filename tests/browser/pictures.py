@@ -71,6 +71,12 @@ async def home(page: Page, shop: Shop) -> None:
     await page.goto(shop.address("/admin/", "&range=30d"))
 
 
+async def connect(page: Page, shop: Shop) -> None:
+    """Shows what to paste into a program in Python."""
+    await page.goto(shop.address("/admin/connect/"))
+    await page.get_by_text("Python", exact=True).click()
+
+
 async def requests(page: Page, shop: Shop) -> None:
     await page.goto(shop.address("/admin/analytics/requests/", "&range=24h"))
 
@@ -107,6 +113,7 @@ async def prompt_versions(page: Page, shop: Shop) -> None:
 
 PICTURES: dict[str, Callable[[Page, Shop], Awaitable[None]]] = {
     "home": home,
+    "connect": connect,
     "requests": requests,
     "session": session,
     "usage": usage,
