@@ -10,12 +10,10 @@ from core.models import ApiKey
 from gateway.protocol.wire import AUTO
 from gateway.selectors import model_groups, project_settings
 from integrations.model_lists.selectors import listed_models
-from integrations.registry import default_model, resolve
+from integrations.registry import default_model, providers, resolve
 from integrations.sandbox.behaviours import BEHAVIOURS
 from integrations.selectors import SANDBOX, enabled_credentials
 
-# The providers whose models most people know come first.
-_FIRST = ("openai", "anthropic", "google", "mistral", "azure_openai", "bedrock", "google_vertex")
 # The name that stands in the snippets while no provider can answer.
 UNANSWERED = "openai/gpt-4o-mini"
 
@@ -28,7 +26,8 @@ def usual_model(project_id: UUID, key: ApiKey | None = None) -> str:
     for name in project_settings(project_id).preferred_models:
         if any(allowed(found.provider, found.upstream_model) for found in resolve(name, enabled)[:1]):
             return name
-    for provider in sorted(enabled - {SANDBOX}, key=_place):
+    # The list of all providers begins with those that most people know.
+    for provider in (name for name in providers() if name in enabled and name != SANDBOX):
         for model in _models_of(project_id, provider):
             if allowed(provider, model):
                 return f"{provider}/{model}"
@@ -52,10 +51,6 @@ def problem_with(project_id: UUID, model: str) -> str:
 def enabled_providers(project_id: UUID) -> set[str]:
     """Returns the providers that can be called, among them the sandbox while it runs."""
     return {credentials.provider for credentials in enabled_credentials(project_id)}
-
-
-def _place(provider: str) -> tuple[int, str]:
-    return (_FIRST.index(provider) if provider in _FIRST else len(_FIRST), provider)
 
 
 def _models_of(project_id: UUID, provider: str) -> list[str]:

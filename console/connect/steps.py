@@ -15,6 +15,7 @@ from console.connect.models import enabled_providers
 from core.models import ApiKey
 from core.rights.scopes import GATEWAY
 from core.ui.pages import Visit
+from integrations.registry import provider_title
 from integrations.selectors import SANDBOX
 
 _MAX_NAMES = 3
@@ -60,7 +61,7 @@ def _steps(visit: Visit, key: ApiKey | None, request: Step) -> dict[str, Any]:
 
 def _provider_step(visit: Visit) -> Step:
     enabled = enabled_providers(visit.project.pk)
-    named = sorted(enabled - {SANDBOX})
+    named = sorted(provider_title(provider) for provider in enabled - {SANDBOX})
     href = visit.link_if_there("provider_keys")
     if named:
         shown = ", ".join(named[:_MAX_NAMES]) + (f" and {len(named) - _MAX_NAMES} more" if named[_MAX_NAMES:] else "")

@@ -65,6 +65,7 @@ def test_steps__everything_there__done_and_the_request_is_linked(
     text = shown(administrator, project, PATH, panel="steps")
 
     assert states(text) == ["done", "done", "done"]
+    assert "There is one for Anthropic." in text
     assert "data-done" in text
     assert f"/admin/analytics/requests/{project.pk}/{request_id}" in text
 
