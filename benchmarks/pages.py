@@ -24,7 +24,7 @@ from benchmarks.pages_assets import AssetBytes, asset_bytes
 from benchmarks.redis_server import redis_server
 
 _WARM_UP = 2
-_LATE = "Not available now"
+_LATE = "Still loading."
 _KILOBYTE = 1000
 # The bounds of the server's time in ms by the name of the page's URL; every other page is a list.
 _BOUNDS = {"index": 400, "analytics_requests_detail": 250, "session": 250}

@@ -28,7 +28,7 @@ from core.wire.pagination import MAXIMUM_LIMIT
 from core.wire.pagination import Page as ListPage
 from gateway.models import GatewaySettings
 from gateway.project_settings.sections import ALERTS, BUDGETS, END_USERS, RATES
-from gateway.reports.limit_usage import usage_of
+from gateway.reports.limit_usage import month_usage, usage_of
 from gateway.selectors import project_settings
 from gateway.tables.alert import BudgetAlert
 
@@ -129,7 +129,7 @@ def _month(visit: Visit) -> Plot:
     thresholds = []
     if settings.monthly_budget_usd is not None:
         thresholds.append(Threshold("budget", settings.monthly_budget_usd, kind="bad"))
-    forecast_usd = usage_of(visit.project.pk, "")["month"]["forecast_usd"]
+    forecast_usd = month_usage(visit.project.pk)["forecast_usd"]
     if forecast_usd:
         thresholds.append(Threshold("forecast", forecast_usd))
     return Plot(

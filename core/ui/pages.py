@@ -22,10 +22,16 @@ from core.roles import Right
 from core.ui.choices import ZONE, choose_period, choose_project, choose_zone, zone_of
 from core.ui.frame import make_frame
 from core.ui.navigation import address_if_there, address_of
-from core.ui.panels import Panel, in_thread, page_response, panel_response, within_limit
+from core.ui.panels import (
+    Panel,
+    forget_attempts,
+    in_thread,
+    page_response,
+    panel_name,
+    panel_response,
+    within_limit,
+)
 from core.ui.periods import Period
-
-_PANEL = "panel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +164,7 @@ class Page:
         period, problem = choose_period(request, zone)
         visit = Visit(request, project, period, zone)
         if request.method == "POST":
+            forget_attempts(request)
             return self.post(visit, **route)
         if ZONE in request.GET or (named is None and "project" not in request.GET):
             return HttpResponseRedirect(f"{request.path}?{self._address_query(visit, named is None)}")
@@ -179,9 +186,9 @@ class Page:
 
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         panels = self.panels(visit, **route)
-        panel_name = visit.request.GET.get(_PANEL)
-        if panel_name is not None:
-            found = next((panel for panel in panels if panel.name == panel_name), None)
+        alone = panel_name(visit.request)
+        if alone is not None:
+            found = next((panel for panel in panels if panel.name == alone), None)
             if found is None:
                 raise Http404("There is no such panel.")
             return panel_response(visit.request, found, {"visit": visit, "page": self})

@@ -1,7 +1,8 @@
-"""Panels: the parts of a page that ask the stores, each within two seconds.
+"""Panels: the parts of a page that ask the stores. Each has two seconds to come with the page.
 
 A page is one streamed response: its frame goes out at once, the panels follow in the order of the page, loaded side by
-side. A panel that fails or is late leaves a message and a link that tries it again; the others are not touched.
+side. A panel that is late leaves a grey line; its load goes on, and the script of the page asks for it again. One that
+fails leaves a message. Both have a link for people without scripts, and the other panels are not touched.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
+from uuid import uuid4
 
-from asgiref.sync import sync_to_async
 from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
+from django.utils import timezone
 from typing_extensions import override
 
-from core.errors import ApplicationError
+from core.errors import ApplicationError, ServiceUnavailableError
 from core.http.exception_handler import log_unexpected, translate
+from core.ui.attempts import Attempt, Attempts
 
 logger = logging.getLogger("core.pages")
 
@@ -34,8 +37,9 @@ FIRST_BYTE_SECONDS = 0.5
 
 # A page has some ten panels, which mostly wait for a store.
 _threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="panel")
+_attempts = Attempts(_threads)
+_PARAMETER = "panel"
 _NOT_AVAILABLE = "Not available now."
-_LATE = "Not available now: the answer took longer than 2 seconds."
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,16 @@ def within_limit(future: Future[Result], otherwise: Result) -> Result:
         return future.result(timeout=FIRST_BYTE_SECONDS)
     except (ApplicationError, TimeoutError):
         return otherwise
+
+
+def panel_name(request: HttpRequest) -> str | None:
+    """Returns the panel that a request asks for alone; None if it asks for the page."""
+    return request.GET.get(_PARAMETER)
+
+
+def forget_attempts(request: HttpRequest) -> None:
+    """Has the panels of the reader loaded anew: a form changed something."""
+    _attempts.forget(_session(request))
 
 
 def marker(name: str) -> str:
@@ -120,6 +134,7 @@ class PanelStream(StreamingHttpResponse):
         self._texts = texts or [""] * len(panels)
         self._panels = panels
         self._rest = rest
+        self._request = request
         self._render = partial(_rendered, request, shared)
         super().__init__(self._in_turn())
 
@@ -127,9 +142,9 @@ class PanelStream(StreamingHttpResponse):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         loads = [asyncio.ensure_future(self._in_thread(panel)) for panel in self._panels]
         try:
-            for text, panel, load in zip(self._texts, self._panels, loads, strict=True):
+            for text, load in zip(self._texts, loads, strict=True):
                 yield self.make_bytes(text)
-                yield self.make_bytes(await self._result(panel, load))
+                yield self.make_bytes(await load)
             for text in self._rest:
                 yield self.make_bytes(text)
         finally:
@@ -143,9 +158,17 @@ class PanelStream(StreamingHttpResponse):
             yield self._render(panel)
         yield from self._rest
 
-    def _in_thread(self, panel: Panel) -> Any:
-        run = sync_to_async(self._alone, thread_sensitive=False, executor=_threads)
-        return asyncio.wait_for(run(panel), PANEL_SECONDS)
+    async def _in_thread(self, panel: Panel) -> str:
+        attempt = _attempt(self._request, panel)
+        running = _attempts.join(attempt, partial(self._alone, panel))
+        try:
+            # The load goes on when the page stops waiting for it.
+            text = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(running)), PANEL_SECONDS)
+        except TimeoutError:
+            logger.warning("panel.late name=%s", panel.name)
+            return _late(self._request, panel)
+        _attempts.taken(attempt)
+        return text
 
     def _alone(self, panel: Panel) -> str:
         try:
@@ -154,12 +177,25 @@ class PanelStream(StreamingHttpResponse):
             # The thread's connections to the SQL database would otherwise stay open for as long as the process runs.
             connections.close_all()
 
-    async def _result(self, panel: Panel, load: asyncio.Future[str]) -> str:
-        try:
-            return await load
-        except TimeoutError:
-            logger.warning("panel.late name=%s", panel.name)
-            return _problem(panel, _LATE)
+
+def _attempt(request: HttpRequest, panel: Panel) -> Attempt:
+    # What a form sent is part of its answer, which is another than the page at the same address.
+    session = _session(request) if request.method == "GET" else ""
+    zone = timezone.get_current_timezone_name()
+    return Attempt(session or uuid4().hex, _address(request), zone, panel.name)
+
+
+def _session(request: HttpRequest) -> str:
+    """Returns the key of the reader's session; empty for a request without one, which nobody joins."""
+    session = getattr(request, "session", None)
+    return str((session and session.session_key) or "")
+
+
+def _address(request: HttpRequest) -> str:
+    """Returns the address of the whole page."""
+    query = request.GET.copy()
+    query.pop(_PARAMETER, None)
+    return f"{request.path}?{query.urlencode()}"
 
 
 def _rendered(request: HttpRequest, shared: Mapping[str, Any], panel: Panel) -> str:
@@ -170,12 +206,18 @@ def _rendered(request: HttpRequest, shared: Mapping[str, Any], panel: Panel) -> 
         known = translate(error)
         if known is None:
             log_unexpected(error, str(getattr(request, "request_id", "")))
-        return _problem(panel, _message(known))
+        return _problem(request, panel, known)
 
 
-def _message(error: ApplicationError | None) -> str:
-    return error.message if error is not None else _NOT_AVAILABLE
+def _problem(request: HttpRequest, panel: Panel, error: ApplicationError | None) -> str:
+    context = {
+        "panel": panel,
+        "address": _address(request),
+        "message": error.message if error is not None else _NOT_AVAILABLE,
+        "may_pass": isinstance(error, ServiceUnavailableError),
+    }
+    return render_to_string("ui/problem.html", context)
 
 
-def _problem(panel: Panel, message: str) -> str:
-    return render_to_string("ui/problem.html", {"panel": panel, "message": message})
+def _late(request: HttpRequest, panel: Panel) -> str:
+    return render_to_string("ui/late.html", {"panel": panel, "address": _address(request)})

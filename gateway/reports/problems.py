@@ -5,22 +5,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
 
-from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.monitoring import SPOOL
 from analytics.parameters.ranges import TimeRange
-from analytics.presenters import metrics
 from analytics.trace_export.destinations import list_destinations
 from analytics.trace_export.status import status_of
 from analytics.wire.metrics import Totals
 from gateway.reports.limit_usage import month_usage
+from gateway.reports.log_looks import MISSED, LogLooks
 from gateway.reports.shapes import Problem, ProblemKind, Problems
 from gateway.tables.alert import AlertDelivery
 from gateway.tables.figure_alert import AlertEvent, FigureAlert
@@ -39,12 +38,12 @@ CRITICAL_ERROR_SHARE = 0.2
 MIN_REQUESTS = 20
 """With fewer requests an hour's share of errors says little."""
 
-_HOUR = timedelta(hours=1)
 _STORE_SECONDS = 1.0
 _MAX_EACH = 5
+# One missed look says little: the store may be busy or about to be started again.
+_MISSED_LOOKS = 2
 
-# A store that hangs holds its threads until the time limit of its client; other projects wait for one meanwhile.
-_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="problems")
+_looks = LogLooks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ def find_problems(project_id: UUID, time_range: TimeRange, now: datetime | None 
     """Returns what is wrong now, and which rollouts were rolled back and which alerts failed in the range; what is
     critical comes first. A part of the service that does not answer is a problem of its own."""
     moment = now or datetime.now(UTC)
-    hour = _threads.submit(metrics.totals, project_id, TimeRange(moment - _HOUR, moment))
-    question = _Question(project_id, time_range, moment, hour)
+    question = _Question(project_id, time_range, moment, _looks.look(project_id, moment))
     found = [problem for find in _FINDERS for problem in find(question)]
     found.sort(key=lambda problem: problem["severity"] != "critical")
     return {
@@ -97,12 +95,8 @@ def _problem(
 def _error_share(question: _Question) -> Iterator[Problem]:
     try:
         totals = question.hour.result(timeout=_STORE_SECONDS)
-    except (AnalyticsUnavailableError, AnalyticsLimitError, TimeoutError):
-        yield _problem(
-            "store_unavailable",
-            "The request log does not answer: figures are missing. Requests are answered and kept meanwhile.",
-            is_critical=True,
-        )
+    except (*MISSED, TimeoutError):
+        yield _store_problem(question.project_id)
         return
     share, failed, count = totals["error_rate"], totals["error_count"], totals["request_count"]
     if count >= MIN_REQUESTS and share >= ERROR_SHARE:
@@ -113,6 +107,19 @@ def _error_share(question: _Question) -> Iterator[Problem]:
             value=share,
             threshold=ERROR_SHARE,
         )
+
+
+def _store_problem(project_id: UUID) -> Problem:
+    if _looks.missed(project_id) < _MISSED_LOOKS:
+        return _problem(
+            "store_slow",
+            "The request log answers late: which share of the last hour's requests failed is not known yet.",
+        )
+    return _problem(
+        "store_unavailable",
+        "The request log does not answer: figures are missing. Requests are answered and kept meanwhile.",
+        is_critical=True,
+    )
 
 
 def _providers(question: _Question) -> Iterator[Problem]:
@@ -138,7 +145,7 @@ def _providers(question: _Question) -> Iterator[Problem]:
 def _budget(question: _Question) -> Iterator[Problem]:
     try:
         month = month_usage(question.project_id, question.now)
-    except (AnalyticsUnavailableError, AnalyticsLimitError):
+    except MISSED:
         return  # That the request log is away is a problem already.
     budget = month["budget_usd"]
     if budget is None:

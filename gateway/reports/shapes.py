@@ -91,6 +91,7 @@ ProblemKind = Literal[
     "shipping_behind",
     "records_lost",
     "dead_letters",
+    "store_slow",
     "store_unavailable",
     "live_figures_unavailable",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -16,6 +18,7 @@ from analytics.models import TraceDestination, TraceDestinationStatus
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.request_log.record import Outcome
+from analytics.wire.metrics import Totals
 from core.models import Project
 from gateway.limits.figures import Spend
 from gateway.reports import problems
@@ -29,6 +32,7 @@ from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 from tests.factories.settings import make_settings
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -162,13 +166,41 @@ def test_problems__dead_letters__are_named(project: Project, spool: Path) -> Non
     assert [problem["kind"] for problem in found(project)] == ["dead_letters"]
 
 
-def test_problems__store_away__is_one_itself(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems__store_away__is_critical_after_two_looks(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object) -> None:
         raise AnalyticsUnavailableError("The store does not answer.")
 
-    monkeypatch.setattr(metrics, "totals", away)
-    [problem] = found(project)
-    assert (problem["kind"], problem["severity"]) == ("store_unavailable", "critical")
+    with monkeypatch.context() as gone:
+        gone.setattr(metrics, "totals", away)
+        seen = [[(one["kind"], one["severity"]) for one in found(project)] for _ in range(3)]
+    unavailable = [("store_unavailable", "critical")]
+    assert seen == [[("store_slow", "warning")], unavailable, unavailable]
+
+    assert found(project) == []
+    with monkeypatch.context() as gone:
+        gone.setattr(metrics, "totals", away)
+        assert [one["kind"] for one in found(project)] == ["store_slow"]
+
+
+def test_problems__store_answers_late__never_critical_and_not_asked_twice(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, release, totals = [], threading.Event(), metrics.totals
+
+    def late(project_id: UUID, hour: TimeRange) -> Totals:
+        asked.append(hour)
+        release.wait()
+        return totals(project_id, hour)
+
+    monkeypatch.setattr(metrics, "totals", late)
+    monkeypatch.setattr(problems, "_STORE_SECONDS", 0.01)
+    try:
+        for _ in range(3):
+            assert [(one["kind"], one["severity"]) for one in found(project)] == [("store_slow", "warning")]
+    finally:
+        release.set()
+    assert len(asked) == 1
+    wait_until(lambda: found(project) == [])
 
 
 def test_problems__of_another_project__are_not_shown(project: Project, tmp_path: Path) -> None:

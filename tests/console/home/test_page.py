@@ -150,7 +150,9 @@ def test_home__store_away__says_so_and_shows_the_rest(
 
     for name in ("totals", "usage", "errors", "models", "users"):
         monkeypatch.setattr(metrics, name, away)
-    text = shown(reader, PATH, project)
+    first, text = shown(reader, PATH, project), shown(reader, PATH, project)
+    assert "The request log answers late" in first
+    assert "critical" not in first
     assert "The request log does not answer" in text
     assert text.count("The analytics store does not answer.") == 5
     assert "No rollout is running." in text

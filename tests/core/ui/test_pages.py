@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.signed_cookies import SessionStore
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
 
 from core.errors import ServiceUnavailableError
 from core.models import Membership, Project
 from core.roles import Role
+from core.ui import attempts
 from core.ui import panels as kit
-from core.ui.panels import Panel, PanelStream, marker, page_response
+from core.ui.panels import Panel, PanelStream, marker, page_response, panel_response
 from tests.factories.core import make_project, make_staff
+from tests.waiting import wait_until
 
 PAGE = "/admin/tables/"
 
@@ -91,8 +95,73 @@ def test_panels__one_is_late__the_page_ends_without_it(monkeypatch: pytest.Monke
         release.set()
 
     assert parts[0] == "<main><h2>Late</h2>"
-    assert "longer than" in parts[1]
+    assert "Still loading." in parts[1]
+    assert "problem" not in parts[1]
     assert "here" in parts[3]
+
+
+def asked_for(reader: User, load: Any, path: str = "/admin/?project=1&panel=late") -> str:
+    """Returns the panel as the reader's browser gets it alone."""
+    request = RequestFactory().get(path)
+    request.session = SessionStore(f"session-of-{reader.pk}")
+    response = panel_response(request, panel("late", load), {})
+    assert isinstance(response, PanelStream)
+    return "".join(served_by_asgi(response))
+
+
+def test_panel__asked_for_again_while_late__joins_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, other = User(pk=1), User(pk=2)
+    release, begun = threading.Event(), []
+
+    def waits() -> Any:
+        begun.append(threading.current_thread())
+        release.wait()
+        return {"empty": {"text": f"load {len(begun)}"}}
+
+    with monkeypatch.context() as short:
+        short.setattr(kit, "PANEL_SECONDS", 0.05)
+        late = [asked_for(reader, waits) for _ in range(3)]
+        link = '<a href="/admin/?project=1" data-retry="late">'
+        assert all("Still loading." in text and link in text for text in late)
+        assert "Still loading." in asked_for(other, waits)
+    wait_until(lambda: len(begun) == 2)
+    release.set()
+
+    assert "load 2" in asked_for(reader, waits)
+    # What was shown is not shown again.
+    assert "load 3" in asked_for(reader, waits)
+    assert "load 4" in asked_for(reader, waits, "/admin/?project=2&panel=late")
+
+
+def test_panel__something_was_changed_while_it_was_late__is_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = User(pk=3)
+    release = threading.Event()
+
+    def waits() -> Any:
+        release.wait()
+        return {"empty": {"text": "before"}}
+
+    with monkeypatch.context() as short:
+        short.setattr(kit, "PANEL_SECONDS", 0.05)
+        assert "Still loading." in asked_for(reader, waits)
+    request = RequestFactory().post("/admin/")
+    request.session = SessionStore(f"session-of-{reader.pk}")
+    kit.forget_attempts(request)
+    release.set()
+
+    assert "after" in asked_for(reader, says("after"))
+
+
+def test_attempts__nobody_wants_a_waiting_load_any_more__it_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "WANTED_SECONDS", -1.0)
+    loads = [Mock(), Mock()]
+
+    with ThreadPoolExecutor(1) as threads:
+        kept = attempts.Attempts(threads)
+        futures = [kept.join(attempts.Attempt("s", f"/{n}", "UTC", "p"), load) for n, load in enumerate(loads)]
+
+    assert all(future.exception() for future in futures)
+    assert not any(load.called for load in loads)
 
 
 def test_panels__many__are_loaded_side_by_side() -> None:

@@ -1,16 +1,18 @@
-"""The pages while a store hangs: a frame at once, and a message in the place of what it would have answered."""
+"""The pages while a store hangs: a frame at once, and a message in the place of what it would have answered. While it
+answers late: everything, a little later."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import signal
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 from playwright.async_api import TimeoutError as BrowserTimeoutError
 
 from tests.browser.actions import sign_in
@@ -20,13 +22,20 @@ from tests.live.operators.crawl import navigation
 from tests.live.playground import make_account
 from tests.live.prompts import Team
 from tests.live.service import LiveService
+from tests.slow_proxy import slow_proxy
 
-# A panel gives up after two seconds, so that a page is whole within three.
+# A page stops waiting for a panel after two seconds, so that it is whole within three.
 _WHOLE_MS = 3_000
+# The time in which a store that answers late fills every panel of a page, which asks again by itself.
+_FILLED_MS = 15_000
+_BACK_MS = 30_000
 # The machine may be busy with other tests.
 _ATTEMPTS = 4
+_TABS = 6
 
-_MESSAGES = ("Not available now", "does not answer")
+_WAITING = re.compile("Still loading|does not answer")
+_LACKING = re.compile("Still loading|Not available now|does not answer")
+_MESSAGES = ("Still loading", "does not answer")
 _ROWS = """
 import json
 from core.models import Project
@@ -50,6 +59,19 @@ def hanging(service: LiveService, role: str) -> Iterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def slow_store(service: LiveService, seconds: float) -> Iterator[None]:
+    """Has all processes reach the store by a connection on which each of its answers comes later."""
+    address = service.var_dir / "run" / "clickhouse.url"
+    announced = address.read_text(encoding="utf-8").strip()
+    with slow_proxy(announced, seconds) as url:
+        address.write_text(url, encoding="utf-8")
+        try:
+            yield
+        finally:
+            address.write_text(announced, encoding="utf-8")
 
 
 def _pages_of_records(team: Team) -> dict[str, bool]:
@@ -97,11 +119,52 @@ async def test_pages__store_hangs__frame_and_message(
             text = await _whole(page, address)
             if not re.search("<h1[ >]", text) or (needs_store and not any(message in text for message in _MESSAGES)):
                 wrong[address] = text
+        requests = next(address for address in pages if "/analytics/requests/" in address)
+        await page.goto(requests)
+        await expect(page.get_by_text(_WAITING).first).to_be_visible()
+    # The store is asked for signs of life now and then; its panels come by themselves when it is back.
+    await expect(page.get_by_text(_WAITING)).to_have_count(0, timeout=_BACK_MS)
+    assert await page.get_by_text("No requests in this range.").count()
     assert not wrong
-    # The store is asked for signs of life now and then; until it gives one, its questions are refused.
-    await page.goto(next(address for address in pages if "/analytics/requests/" in address))
-    while await page.get_by_role("alert").count():
-        await page.reload()
+
+
+async def test_pages__store_answers_after_three_seconds__are_filled_by_themselves(
+    page: Page, start_service: StartService, problems: Problems
+) -> None:
+    service = start_service({"WEB_WORKERS": "2"})
+    team = Team(service, "slow store")
+    account = make_account(team, "administrator")
+    team.command("generate_traffic", "--project", team.project_id, "--requests", "300", "--days", "2")
+    await sign_in(page, service.base_url, account.name, account.password)
+    project = f"project={team.project_id}&range=7d"
+    addresses = [
+        *[address.replace("range=24h", "range=7d") for address in await navigation(page)],
+        *[f"{service.base_url}{path}&{project}" for path in _pages_of_records(team)],
+    ]
+    tabs = [page, *[await page.context.new_page() for _ in range(_TABS - 1)]]
+
+    with slow_store(service, 3.0):
+        faults = await asyncio.gather(*(_not_filled(tab, addresses[place::_TABS]) for place, tab in enumerate(tabs)))
+    wrong = [fault for of_tab in faults for fault in of_tab]
+    assert not wrong, "\n".join(wrong)
+
+
+async def _not_filled(tab: Page, addresses: list[str]) -> list[str]:
+    """Returns the pages that had grey or red parts after fifteen seconds, or that called the store critical."""
+    wrong = []
+    for address in addresses:
+        for _ in range(_ATTEMPTS):
+            await tab.goto(address)
+            lacking = tab.locator("[data-panel]").filter(has_text=_LACKING)
+            with suppress(AssertionError):
+                await expect(lacking).to_have_count(0, timeout=_FILLED_MS)
+            critical = tab.get_by_text("critical", exact=True)
+            faults = [*await lacking.all_inner_texts(), *await critical.all_inner_texts()]
+            if not faults:
+                break
+        else:
+            wrong.append(f"{address}: {faults}")
+    return wrong
 
 
 async def test_pages__redis_hangs__all_come(page: Page, start_service: StartService, problems: Problems) -> None:
