@@ -130,6 +130,28 @@ async def test_page__kept_as_a_session__is_listed_and_linked(playground: Playgro
     await expect(playground.page.get_by_role("main")).to_contain_text("2 in all")
 
 
+async def test_page__wide_window__answers_stand_beside_the_settings_and_link_their_requests(
+    playground: PlaygroundPage, stage: Stage
+) -> None:
+    page = playground.page
+    stage.play(good=answer("Paris"), better=answer("Rome"))
+    await page.set_viewport_size({"width": 1440, "height": 900})
+    await playground.ask("Where?", GOOD, BETTER)
+    await playground.run()
+    await playground.done("2 of 2 answered")
+
+    settings, answers = await page.locator("#playground").bounding_box(), await page.locator("#results").bounding_box()
+    assert settings is not None and answers is not None
+    assert settings["x"] + settings["width"] <= answers["x"]
+    for found in (playground.text(GOOD), playground.text(BETTER), playground.run_button):
+        await expect(found).to_be_in_viewport()
+
+    request_id = (await playground.figures(GOOD))["Request"]
+    wait_until(lambda: request_id in [row["request_id"] for row in stage.manage("requests")["results"]])
+    await playground.answer(GOOD).get_by_role("link", name=request_id).click()
+    await expect(page.get_by_role("main")).to_contain_text("Paris")
+
+
 async def test_page__prompt_version__has_a_field_for_each_variable(
     playground: PlaygroundPage, stage: Stage, problems: Problems
 ) -> None:

@@ -10,8 +10,9 @@ export class Answer {
   #abort = new AbortController();
   #firstAt = 0;
 
-  constructor(model) {
-    this.model = model;
+  // `requestAddress` returns the address of a request's page, or an empty text for somebody who may not open it.
+  constructor(model, requestAddress) {
+    Object.assign(this, { model, requestAddress });
     this.column = fromTemplate("answer-column");
     this.part = (name) => partOf(this.column, name);
     this.part("model").textContent = model;
@@ -88,7 +89,7 @@ export class Answer {
     showText(this.part("warning"), result.warning ?? "");
     this.#showState(result.error ? "failed" : "done");
     showText(this.part("problem"), result.error ? `${result.error.code}: ${result.error.message}` : "");
-    this.#figures(figuresOf(result));
+    this.#figures({ ...figuresOf(result), Request: this.#request(result.request_id) });
     this.#judged(result);
   }
 
@@ -98,6 +99,11 @@ export class Answer {
       figures.append(element("dt", {}, name), element("dd", { title: evaluation?.reasons?.[name] ?? "" }, String(score)));
     }
     if (evaluation?.error) figures.append(element("dt", {}, "Judge"), element("dd", {}, evaluation.error.message));
+  }
+
+  #request(id) {
+    const href = id && this.requestAddress(id);
+    return href ? element("a", { href }, id) : id;
   }
 
   #fail(error) {
@@ -138,7 +144,6 @@ function figuresOf(result) {
     Finish: result.finish_reason,
     Served: result.provider && `${result.provider}, ${result.model_used}${result.fallback_used ? ", fallback" : ""}`,
     Prompt: result.prompt_version === null ? null : `version ${result.prompt_version}`,
-    Request: result.request_id,
   };
 }
 

@@ -147,7 +147,7 @@ class Page {
     if (!body || models.length === 0) return;
     this.#setRunning(true);
     byId("results").replaceChildren();
-    this.#answers = models.map((model) => new Answer(model));
+    this.#answers = models.map((model) => new Answer(model, (id) => this.#requestAddress(id)));
     byId("status").textContent = models.length === 1 ? "Running" : `Running ${models.length} models`;
     await Promise.all(this.#answers.map((answer) => answer.run(this.api, body)));
     this.#setRunning(false);
@@ -169,6 +169,11 @@ class Page {
     // Requests that were refused by validation belong to no session.
     if (!session || this.#answers.every(({ refused }) => refused)) return;
     status.append(", kept as session ", this.#sessionLink(session));
+  }
+
+  #requestAddress(id) {
+    const { requests } = this.form.dataset;
+    return requests ? `${requests}${this.api.project}/${id}/` : "";
   }
 
   #sessionLink(session) {
