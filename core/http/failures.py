@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
 from django.conf import settings
+from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import REASON_NO_CSRF_COOKIE
 from django.template.loader import render_to_string
-from django.urls import resolve
+from django.urls import resolve, reverse
 
 from core.errors import ApplicationError, NotFoundError, PermissionDeniedError, ValidationError
 from core.http.exception_handler import error_body, error_headers, translate
@@ -33,15 +35,21 @@ def failure(request: HttpRequest, error: ApplicationError) -> HttpResponse:
     headers = error_headers(error, error.status)
     if not wants_page(request):
         return JsonResponse(error_body(error), status=error.status, headers=headers)
-    page = render_to_string(
-        "core/failure.html",
-        {
-            "title": HTTPStatus(error.status).phrase,
-            "message": error.message,
-            "request_id": getattr(request, "request_id", ""),
-        },
-    )
-    return HttpResponse(page, status=error.status, headers=headers)
+    context = {
+        "title": HTTPStatus(error.status).phrase,
+        "message": error.message,
+        "request_id": getattr(request, "request_id", ""),
+    }
+    return HttpResponse(_page(request, error, context), status=error.status, headers=headers)
+
+
+def _page(request: HttpRequest, error: ApplicationError, context: dict[str, Any]) -> str:
+    """Returns the page of a failure: inside the frame of the operators' pages for somebody who has these, but not after
+    a defect, which may be in the frame."""
+    of_operators = request.path.startswith(reverse("admin:index")) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    if of_operators and hasattr(request, "user") and admin.site.has_permission(request):
+        return render_to_string("ui/failure.html", {**admin.site.each_context(request), **context}, request)
+    return render_to_string("core/failure.html", context)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
@@ -72,7 +80,8 @@ def _without_slash(path: str) -> str:
     if not path.endswith("/") or not shorter:
         return ""
     try:
-        resolve(shorter)
+        found = resolve(shorter)
     except Http404:
         return ""
-    return f" {shorter} has no slash at its end."
+    # Below the operators' pages one without a name takes every path.
+    return f" {shorter} has no slash at its end." if found.url_name else ""

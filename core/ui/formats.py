@@ -124,5 +124,10 @@ def day(value: date | datetime | None) -> str:
 
 
 def age(value: datetime | None) -> str:
-    """Returns how long ago a time was, in its two largest units."""
-    return NONE if value is None else duration(max(0.0, (timezone.now() - value).total_seconds()) * _THOUSAND)
+    """Returns how long ago a time was, to the minute."""
+    if value is None:
+        return NONE
+    minutes = int((timezone.now() - value).total_seconds()) // 60
+    if minutes < 1:
+        return "less than a minute"
+    return f"{minutes} min" if minutes < 60 else duration(minutes * 60 * _THOUSAND)

@@ -1,4 +1,4 @@
-"""Writes a request again as a command of curl, with placeholders for address and key."""
+"""Writes a request again as a command of curl, with a placeholder for the key."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 
 from analytics.queries.requests import Payload, RequestRow
 from analytics.telemetry.operation_names import operation_names
+from core.http.addresses import public_url
 
 # A longer body would make the page too large; its command is shown with all texts.
 MAX_CHARACTERS = 20_000
@@ -17,7 +18,7 @@ def curl_command(row: RequestRow, payload: Payload | None, max_characters: int) 
     if not body.startswith("{") or len(body) > max_characters:
         return ""
     lines = [
-        f'curl "$BASE{operation_names(row.operation).route}"',
+        f"curl {shlex.quote(public_url() + operation_names(row.operation).route)}",
         '-H "Authorization: Bearer $KEY"',
         "-H 'Content-Type: application/json'",
         *_identity(row),

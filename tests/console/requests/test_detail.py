@@ -15,6 +15,7 @@ from analytics.clickhouse import client as store_client
 from analytics.errors import AnalyticsUnavailableError
 from analytics.models import Score
 from analytics.request_log.record import AttemptRecord, Outcome
+from core.http.addresses import public_url
 from core.models import Project
 from core.roles import Role
 from core.ui.formats import money
@@ -104,7 +105,7 @@ def test_request__ids__link_to_what_they_name(project: Project, spool: Path) -> 
 
     assert f'href="/admin/analytics/sessions/{project.pk}/chat/1?' in shown
     assert "user_id=ann-7" in shown
-    assert "$BASE/api/gateway/v1/chat/completions" in shown
+    assert f"curl {public_url()}/api/gateway/v1/chat/completions" in shown
     assert "x-svc-session-id: chat/1" in shown
 
 

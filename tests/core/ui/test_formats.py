@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -87,3 +87,18 @@ def test_money__any_amount__within_a_tenth_of_it(value: Decimal) -> None:
 
     assert abs(shown - value) <= max(value / 10, Decimal("0.005")) or value < Decimal("0.01")
     assert shown > 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.052, "less than a minute"),
+        (59, "less than a minute"),
+        (95, "1 min"),
+        (3_590, "59 min"),
+        (3 * 3_600 + 300, "3 h 5 min"),
+        (90 * 86_400, "90 days"),
+    ],
+)
+def test_age__any_time__to_the_minute(seconds: float, shown: str) -> None:
+    assert formats.age(timezone.now() - timedelta(seconds=seconds)) == shown
