@@ -189,7 +189,7 @@ def _table(visit: Visit) -> Table:
             Column("model", "Model", lambda row: row.model),
             Column("provider", "Provider", lambda row: provider_title(row.provider)),
             *_cost_columns(),
-            Column("source", "Source", _source),
+            Column("source", "Source", _source, gives_way=True),
             Column("updated", "Changed", lambda row: moment(row.updated_at)),
         ],
         rows=page[:PAGE_ROWS],

@@ -223,7 +223,7 @@ def _table(visit: Visit, rows: list[ProviderIntegration]) -> Table:
             Column("state", "State", _state),
             Column("age", "Age of the key", lambda row: age(key_since(row))),
             Column("test", "Last test", last_test),
-            Column("changed", "Changed", lambda row: moment(row.updated_at)),
+            Column("changed", "Changed", lambda row: moment(row.updated_at), gives_way=True),
             Column("rotate", "Rotate", lambda row: _rotate(visit, row)),
         ],
         rows=rows,

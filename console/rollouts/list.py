@@ -108,7 +108,9 @@ def _columns(visit: Visit) -> list[Column]:
         Column("status", "Status", lambda row: status(row.status)),
         Column("stage", "Stage", _stage),
         Column("verdict", "Verdict", _verdict),
-        Column("mode", "Mode", lambda row: format_html('<span class="nowrap">{}</span>', MODES[row.mode])),
+        Column(
+            "mode", "Mode", lambda row: format_html('<span class="nowrap">{}</span>', MODES[row.mode]), gives_way=True
+        ),
         Column("started", "Started", lambda row: moment(row.started_at) if row.started_at else "not yet"),
     ]
 

@@ -104,7 +104,7 @@ def _table(visit: Visit, page: SessionPage) -> Table:
             Column("session", "Session", cell=lambda row: _short(row["session_id"])),
             Column("user", "User", cell=user),
             Column("last", "Last active", cell=lambda row: moment(row["ended_at"])),
-            Column("lasted", "Lasted", cell=_lasted, is_numeric=True),
+            Column("lasted", "Lasted", cell=_lasted, is_numeric=True, gives_way=True),
             Column("requests", "Requests", cell=lambda row: number(row["request_count"]), is_numeric=True),
             Column("errors", "Errors", cell=_errors, is_numeric=True),
             Column("tokens", "Tokens", cell=lambda row: number(row["total_tokens"]), is_numeric=True),

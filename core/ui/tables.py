@@ -26,6 +26,12 @@ class Column:
     is_numeric: bool = False
     # A column of little use for most readers is shown only when it is chosen.
     is_default: bool = True
+    # A column that makes room where the page is narrow, as beside the agent.
+    gives_way: bool = False
+
+    @property
+    def classes(self) -> str:
+        return " ".join(["number"] * self.is_numeric + ["gives-way"] * self.gives_way)
 
 
 @dataclass(frozen=True, slots=True)
