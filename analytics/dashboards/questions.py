@@ -12,9 +12,10 @@ from analytics.models import Chart, ChartKind
 from core.errors import ApplicationError
 from core.lookup.registry import Kind, look_up
 from core.roles import Right
-from core.selectors import api_key_names
+from core.selectors import api_key_names, team_names
 
 MAX_FIGURES = 4
+_NUMBERED = {"api_key_id": (api_key_names, "API key"), "team_id": (team_names, "team")}
 _OVER_TIME = (ChartKind.LINE, ChartKind.BARS)
 
 
@@ -59,10 +60,11 @@ class ChartQuestion:
 
 
 def check_subjects(project_id: UUID, question: ChartQuestion) -> None:
-    """Raises ValidationError for a filter by an API key or a prompt that the project does not have any more."""
-    keys = [int(key) for key in values_of(question.filters, "api_key_id") if key.isdecimal()]
-    if len(api_key_names(project_id, keys)) < len(set(keys)):
-        raise refused("filters.api_key_id", "The API key of this chart is not there any more.")
+    """Raises ValidationError for a filter by an API key, a team or a prompt that the project does not have any more."""
+    for name, (names_of, word) in _NUMBERED.items():
+        ids = {int(value) for value in values_of(question.filters, name) if value.isdecimal()}
+        if len(names_of(project_id, ids)) < len(ids):
+            raise refused(f"filters.{name}", f"The {word} of this chart is not there any more.")
     for prompt in values_of(question.filters, "prompt_config_id"):
         if not look_up(project_id, prompt, [Right.READ], [Kind.PROMPT]):
             raise refused("filters.prompt_config_id", "The prompt of this chart is not there any more.")

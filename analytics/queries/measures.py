@@ -48,7 +48,7 @@ def _sum(name: str) -> Measure:
 
 _OF_MODELS = frozenset({"provider", "model", "operation"})
 _OF_USERS = frozenset({"user_id", "operation"})
-_OF_SPEND = frozenset({"api_key_id", "source", "prompt_config_id", "prompt_version", "operation"})
+_OF_SPEND = frozenset({"api_key_id", "team_id", "source", "prompt_config_id", "prompt_version", "operation"})
 _OF_ARMS = _OF_MODELS | {"prompt_config_id", "prompt_version", "rollout_id", "variant"}
 _PERCENTILES = frozenset({"latency_q", "ttft_q"})
 
