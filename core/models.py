@@ -173,7 +173,7 @@ class SignInIdentity(models.Model):
         return f"{self.user} at {self.provider}"
 
 
-class SecondFactor(ThrottlingMixin, Device):
+class SecondFactor(ThrottlingMixin, Device):  # type: ignore[misc]  # django-otp has no types
     """The app that makes a person's codes for logins with a password (TOTP, RFC 6238).
 
     Each wrong code doubles the pause until the next is looked at.

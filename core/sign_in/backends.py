@@ -12,6 +12,8 @@ from typing_extensions import override
 from core.sign_in import second_factor
 
 OPEN_ID_BACKEND = "core.sign_in.backends.OpenIdBackend"
+# Of the account that the backend below returns: by what the person proved the second factor.
+METHOD_ATTRIBUTE = "second_factor_method"
 SECOND_FACTOR_BACKEND = "core.sign_in.backends.SecondFactorBackend"
 
 
@@ -50,5 +52,5 @@ class SecondFactorBackend(ModelBackend):
         method = second_factor.verify(user, str(token))
         if method is None:
             return None
-        user.second_factor_method = method  # type: ignore[attr-defined]  # for the audit entry of this sign-in
+        setattr(user, METHOD_ATTRIBUTE, method)
         return user

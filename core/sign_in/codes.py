@@ -20,7 +20,7 @@ from django.utils.safestring import SafeString
 from core.audit.recording import recording
 from core.models import SecondFactor
 from core.sign_in import second_factor
-from core.sign_in.backends import OPEN_ID_BACKEND, SECOND_FACTOR_BACKEND
+from core.sign_in.backends import METHOD_ATTRIBUTE, OPEN_ID_BACKEND, SECOND_FACTOR_BACKEND
 from core.sign_in.entries import write_changes, write_sign_in
 
 # The key of a session whose person gave the right password and still owes the code, and how long it may be owed.
@@ -62,7 +62,7 @@ def code_page(request: HttpRequest, context: Mapping[str, Any]) -> HttpResponseB
     if form.is_valid():
         found = authenticate(request, username=user.get_username(), token=form.cleaned_data["code"])
         if found is not None and found.pk == user.pk:
-            return HttpResponseRedirect(_finish(request, user, f"password and {found.second_factor_method}"))
+            return HttpResponseRedirect(_finish(request, user, f"password and {getattr(found, METHOD_ATTRIBUTE)}"))
         form.add_error("code", _WRONG)
     return _page(request, "code.html", context, form=form, title="Code")
 

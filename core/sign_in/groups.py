@@ -6,7 +6,7 @@ They are computed anew at every sign-in. What a superuser or an administrator ga
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -138,7 +138,7 @@ def _add_roles(granted: Granted, known: Collection[GroupRights]) -> list[str]:
     return sorted(named - projects.keys())
 
 
-def _projects(named: Collection[str]) -> dict[str, list[UUID]]:
+def _projects(named: Set[str]) -> dict[str, list[UUID]]:
     """Returns the ids of the projects by the name or id that a mapping has for them."""
     if not named:
         return {}

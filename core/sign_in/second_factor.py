@@ -35,7 +35,7 @@ ISSUER = "Prompt Gateway"
 
 def is_required(user: User) -> bool:
     """Returns whether the operator's settings ask this person for a second factor."""
-    policy = settings.SECOND_FACTOR
+    policy: str = settings.SECOND_FACTOR
     return policy == "all" or (policy == "superusers" and user.is_superuser)
 
 
@@ -45,9 +45,8 @@ def has_one(user: User) -> bool:
 
 def begin(user: User) -> SecondFactor:
     """Returns the factor that the person sets up, with the same key until it is confirmed."""
-    made, _ = SecondFactor.objects.get_or_create(
-        user=user, defaults={"encrypted_key": encrypt(base64.b32encode(secrets.token_bytes(_KEY_BYTES)).decode())}
-    )
+    key = base64.b32encode(secrets.token_bytes(_KEY_BYTES)).decode()
+    made: SecondFactor = SecondFactor.objects.get_or_create(user=user, defaults={"encrypted_key": encrypt(key)})[0]
     return made
 
 

@@ -124,7 +124,7 @@ def log_out_there(request: HttpRequest) -> tuple[Provider, str] | None:
     """Returns the provider that began this session with its address to log out at; None where there is none."""
     kept = request.session.get(_SESSION_KEY)
     provider = next((one for one in settings.OIDC_PROVIDERS if kept and one.name == kept["name"]), None)
-    if provider is None:
+    if kept is None or provider is None:
         return None
     back = request.build_absolute_uri(reverse("admin:login"))
     address = logout_address(provider, kept["id_token"], back)
@@ -151,7 +151,7 @@ def _failed(request: HttpRequest, provider: Provider, error: SignInError, target
 def _provider(name: str) -> Provider:
     for provider in settings.OIDC_PROVIDERS:
         if provider.name == name:
-            return provider  # type: ignore[no-any-return]  # settings have no types
+            return provider
     raise Http404("There is no such provider.")
 
 

@@ -10,6 +10,7 @@ from django.contrib.admin import AdminSite, autodiscover
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
@@ -72,7 +73,9 @@ class RightsAdminSite(AdminSite):
 
     @method_decorator(never_cache)
     @override
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+    def login(  # type: ignore[override]  # the stubs name a subclass
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponseBase:
         if request.method == "GET" and self.has_permission(request):
             return HttpResponseRedirect(reverse("admin:index"))
         context = {**self.each_context(request), "title": "Log in", "app_path": request.get_full_path()}
@@ -87,7 +90,7 @@ class RightsAdminSite(AdminSite):
         return codes.code_page(request, self.each_context(request))
 
     @override
-    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Ends the session here, and leads on to the logout at the provider that began it."""
         there = sign_in.log_out_there(request)
         response = super().logout(request, {"log_out_there": there, **(extra_context or {})})
