@@ -15,7 +15,7 @@ from analytics.models import TraceDestination
 from core.encryption import fernet as crypto
 from core.encryption import rotation
 from core.encryption.rotation import models_with_secrets, rotate_all
-from core.models import EncryptionCanary, Project
+from core.models import EncryptionCanary, Project, SecondFactor
 from gateway.alerts.secrets import ensure_secret, secret_of
 from gateway.tables.alert import AlertSecret
 from gateway.tables.figure_alert import AlertChannel
@@ -57,7 +57,7 @@ def run(**options: Any) -> tuple[str, str]:
 
 
 def test_models__with_secrets__are_found() -> None:
-    secrets = {ProviderIntegration, AlertChannel, AlertSecret, EncryptionCanary, TraceDestination}
+    secrets = {ProviderIntegration, AlertChannel, AlertSecret, EncryptionCanary, SecondFactor, TraceDestination}
     assert set(models_with_secrets()) == secrets
 
 
