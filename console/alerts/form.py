@@ -12,7 +12,9 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
+from analytics.figures.filters import Filters, values_of
 from analytics.figures.registry import FIGURES, FigureUnit
+from console.dashboards.alerting import filters_of_address
 from core.errors import ApplicationError
 from core.models import ApiKey
 from core.ui.pages import Page, Visit
@@ -22,6 +24,7 @@ from gateway.figure_alerts.serializers import NewAlertSerializer
 from gateway.figure_alerts.services import change_alert, create_alert
 from gateway.figure_alerts.words import CHANGES, window_text
 from gateway.tables.figure_alert import ALERT_NAME_CHARACTERS, FigureAlert
+from integrations.registry import provider_named, provider_title
 from prompts.models import PromptConfig
 
 _WINDOWS = (5, 15, 30, 60, 6 * 60, 24 * 60, 7 * 24 * 60)
@@ -37,20 +40,20 @@ _CHOSEN = ("model", "provider", "prompt_config_id", "api_key_id")
 
 
 class FiltersField(forms.CharField):
-    """Filters, one a line: the name, an equals sign, the value."""
+    """Filters, one a line: the name, an equals sign, the value; a name that comes again has several values."""
 
     widget = forms.Textarea(attrs={"rows": 2})
 
     @override
-    def clean(self, value: Any) -> dict[str, str]:
-        filters: dict[str, str] = {}
+    def clean(self, value: Any) -> dict[str, list[str]]:
+        filters: dict[str, list[str]] = {}
         for line in super().clean(value).splitlines():
             name, equals, text = line.partition("=")
             if not line.strip():
                 continue
             if not equals:
                 raise forms.ValidationError("A name, an equals sign and a value are expected in each line.")
-            filters[name.strip()] = text.strip()
+            filters.setdefault(name.strip(), []).append(text.strip())
         return filters
 
 
@@ -67,18 +70,18 @@ class AlertForm(forms.Form):
     min_requests = forms.IntegerField(
         min_value=0, initial=0, label="At least so many requests", help_text="With fewer it does not fire."
     )
+    channels = forms.MultipleChoiceField(
+        required=False, widget=forms.CheckboxSelectMultiple, label="Send to", help_text="Without one it is shown here."
+    )
+    repeat_minutes = forms.TypedChoiceField(
+        coerce=int, empty_value=None, required=False, label="While it fires, send again"
+    )
     model = forms.CharField(required=False, label="Of the model", help_text="Empty for all.")
     provider = forms.CharField(required=False, label="Of the provider", help_text="Empty for all.")
     prompt_config_id = forms.ChoiceField(required=False, label="Of the prompt")
     api_key_id = forms.ChoiceField(required=False, label="Of the API key")
     filters = FiltersField(
         required=False, label="Other filters", help_text="One a line, as a list of requests has them: user_id=ann."
-    )
-    channels = forms.MultipleChoiceField(
-        required=False, widget=forms.CheckboxSelectMultiple, label="Send to", help_text="Without one it is shown here."
-    )
-    repeat_minutes = forms.TypedChoiceField(
-        coerce=int, empty_value=None, required=False, label="While it fires, send again"
     )
 
     def __init__(self, visit: Visit, row: FigureAlert | None, *given: Any, **options: Any) -> None:
@@ -102,6 +105,8 @@ class AlertForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         given = self.cleaned_data
         chosen = {name: given[name] for name in _CHOSEN if given.get(name)}
+        if "provider" in chosen:
+            chosen["provider"] = provider_named(chosen["provider"]) or chosen["provider"]
         body: dict[str, Any] = {
             name: given[name] for name in ("name", "condition", "window_minutes", "min_requests") if name in given
         }
@@ -153,7 +158,6 @@ class AlertForm(forms.Form):
 
 
 def _initial_of(row: FigureAlert) -> dict[str, Any]:
-    filters = dict(row.query.get("filters") or {})
     shown = row.threshold * _percent_of(row.query, row.condition)
     return {
         **{name: getattr(row, name) for name in ("name", "condition", "window_minutes", "min_requests")},
@@ -162,28 +166,30 @@ def _initial_of(row: FigureAlert) -> dict[str, Any]:
         "threshold": round(shown, 10),
         "repeat_minutes": row.repeat_minutes or "",
         "channels": [str(one.pk) for one in row.channels.all()],
-        **_initial_filters(filters),
+        **_initial_filters(row.query.get("filters") or {}),
     }
 
 
 def _initial_of_address(visit: Visit) -> dict[str, Any]:
-    given = {name: str(value) for name, value in visit.request.GET.items() if name not in visit.parameters}
-    name = given.pop("figure", "")
+    given = visit.request.GET
+    name = given.get("figure", "")
     figure = FIGURES.get(name)
-    title = given.pop("title", "")[:ALERT_NAME_CHARACTERS]
     return {
-        "name": title or (figure.label if figure else ""),
+        "name": given.get("title", "")[:ALERT_NAME_CHARACTERS] or (figure.label if figure else ""),
         "figure": name or "error_rate",
         "condition": FigureAlert.Condition.ABOVE.value,
         "window_minutes": 15,
         "min_requests": 0,
-        **_initial_filters(given),
+        **_initial_filters(filters_of_address(given.get("filters", ""))),
     }
 
 
-def _initial_filters(filters: dict[str, str]) -> dict[str, Any]:
-    chosen = {name: filters.pop(name) for name in _CHOSEN if name in filters}
-    return {**chosen, "filters": "\n".join(f"{name}={value}" for name, value in filters.items())}
+def _initial_filters(filters: Filters) -> dict[str, Any]:
+    chosen = {name: value for name, value in filters.items() if name in _CHOSEN and isinstance(value, str)}
+    if "provider" in chosen:
+        chosen["provider"] = provider_title(chosen["provider"])
+    lines = [f"{name}={value}" for name, given in filters.items() if name not in chosen for value in values_of(given)]
+    return {**chosen, "filters": "\n".join(lines)}
 
 
 def _percent_of(query: Mapping[str, Any], condition: str) -> float:

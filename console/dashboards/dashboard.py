@@ -15,6 +15,7 @@ from typing_extensions import override
 from analytics.dashboards import services
 from analytics.errors import ChartNotFoundError
 from analytics.models import Chart, Dashboard
+from console.dashboards.alerting import alert_address
 from console.dashboards.drawing import draw
 from console.dashboards.list import DashboardForm, reader_of, seen_by
 from console.dashboards.words import filter_words
@@ -97,6 +98,7 @@ def _shown(visit: Visit, row: Dashboard) -> dict[str, Any]:
                 "row": chart,
                 "panel": panel_name(chart),
                 "about": ", ".join(filter_words(visit.project.pk, chart.filters)),
+                "alert_address": alert_address(visit, chart.figures[0], title=chart.title, filters=chart.filters),
                 "change_address": visit.link("chart_form", chart=chart.pk),
                 "is_first": chart is charts[0],
                 "is_last": chart is charts[-1],

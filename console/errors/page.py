@@ -12,6 +12,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.presenters.providers import error_groups
 from analytics.presenters.spend import range_before
+from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_address, keep_figure
 from core.ui import formats
 from core.ui.marks import id_link
@@ -58,12 +59,14 @@ def _totals(visit: Visit) -> dict[str, Any]:
                 visit.link_if_there(_REQUESTS, outcome="error"),
                 "bad" if now["error_count"] else "good",
                 keep_figure(visit, "error_count"),
+                alert_address(visit, "error_count"),
             ),
             Tile(
                 "Share of all requests",
                 formats.share(now["error_rate"] if now["request_count"] else None),
                 f"{formats.share(before['error_rate'] if before['request_count'] else None)} in the range before",
                 keep=keep_figure(visit, "error_rate"),
+                alert=alert_address(visit, "error_rate"),
             ),
             Tile(
                 "Cancelled by clients",

@@ -10,6 +10,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.queries.parallel import both
 from analytics.queries.rollup_ranges import TICK
+from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_figure
 from core.ui import formats
 from core.ui.pages import Visit
@@ -43,6 +44,7 @@ def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) ->
             compared("request_count", formats.number),
             visit.link(_REQUESTS),
             keep=keep_figure(visit, "request_count"),
+            alert=alert_address(visit, "request_count"),
         ),
         Tile(
             "Errors",
@@ -51,6 +53,7 @@ def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) ->
             visit.link_if_there("errors") or visit.link(_REQUESTS, outcome="error"),
             "bad" if share >= ERROR_SHARE else "neutral",
             keep=keep_figure(visit, "error_rate"),
+            alert=alert_address(visit, "error_rate"),
         ),
         Tile(
             "Latency, p95",
@@ -58,6 +61,7 @@ def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) ->
             compared("p95_latency_ms", formats.duration),
             visit.link(_REQUESTS, sort="-latency_ms"),
             keep=keep_figure(visit, "p95_latency_ms"),
+            alert=alert_address(visit, "p95_latency_ms"),
         ),
         Tile(
             "Cost",
@@ -65,6 +69,7 @@ def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) ->
             compared("total_cost_usd", formats.money),
             visit.link_if_there("usage"),
             keep=keep_figure(visit, "total_cost_usd"),
+            alert=alert_address(visit, "total_cost_usd"),
         ),
     ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -16,6 +15,7 @@ from analytics.parameters.ranges import TimeRange
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension
 from analytics.queries.measures import GROUPS
+from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_address, keep_figure
 from console.usage.month import month_context
 from core.roles import Right
@@ -165,27 +165,30 @@ def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
 
 
 def _tiles(visit: Visit, totals: Mapping[str, Any]) -> list[Tile]:
-    before, kept = totals["previous"], partial(keep_figure, visit)
+    before = totals["previous"]
 
     def note(name: str, shown: Any) -> str:
         changed = formats.change(totals[name], before[name])
         return f"{changed} against {shown(before[name])} before" if changed else f"{shown(before[name])} before"
 
+    def links(figure: str) -> dict[str, str]:
+        return {"keep": keep_figure(visit, figure), "alert": alert_address(visit, figure)}
+
     cost, requests = totals["total_cost_usd"], totals["request_count"]
     return [
-        Tile("Cost", formats.money(cost), note("total_cost_usd", formats.money), keep=kept("total_cost_usd")),
-        Tile("Requests", formats.number(requests), note("request_count", formats.number), keep=kept("request_count")),
+        Tile("Cost", formats.money(cost), note("total_cost_usd", formats.money), **links("total_cost_usd")),
+        Tile("Requests", formats.number(requests), note("request_count", formats.number), **links("request_count")),
         Tile(
             "Tokens",
             formats.number(totals["total_tokens"]),
             note("total_tokens", formats.number),
-            keep=kept("total_tokens"),
+            **links("total_tokens"),
         ),
         Tile(
             "Cost of a request",
             formats.money(cost / requests if requests else None),
             "on average",
-            keep=kept("average_cost_usd"),
+            **links("average_cost_usd"),
         ),
     ]
 

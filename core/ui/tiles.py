@@ -17,3 +17,5 @@ class Tile:
     kind: str = "neutral"
     # The address of the form that keeps the figure as a chart of a dashboard.
     keep: str = ""
+    # The address of the form that alerts on the figure.
+    alert: str = ""

@@ -85,7 +85,7 @@ class StoredQuerySerializer(serializers.Serializer[Any]):
     """The figure that is watched; it may be one that is not there any more."""
 
     figure = serializers.CharField()
-    filters = serializers.DictField(child=serializers.CharField())
+    filters = serializers.DictField(help_text="A text each, or a list of several.")
 
 
 class ChannelNameSerializer(serializers.ModelSerializer[AlertChannel]):

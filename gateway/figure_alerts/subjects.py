@@ -1,15 +1,17 @@
-"""What the filters of a figure name: prompts, rollouts and API keys, which may be gone."""
+"""What the filters of a figure name: prompts, rollouts, API keys and teams, which may be gone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from analytics.figures.filters import Filters, values_of
-from core.models import ApiKey
+from core.models import ApiKey, Team
+from integrations.registry import provider_title
 from prompts.models import PromptConfig
 from rollouts.models import Rollout
 
@@ -20,27 +22,49 @@ def _keys(project_id: UUID) -> QuerySet[ApiKey]:
     return ApiKey.objects.for_project(project_id).filter(lasting, revoked_at__isnull=True)
 
 
-_SUBJECTS: Mapping[str, tuple[str, Callable[[UUID], QuerySet[Model]]]] = {
-    "prompt_config_id": ("prompt", lambda project_id: PromptConfig.objects.for_project(project_id)),
-    "rollout_id": ("rollout", lambda project_id: Rollout.objects.for_project(project_id)),
-    "api_key_id": ("API key", _keys),
+class _Subject(NamedTuple):
+    word: str
+    rows: Callable[[UUID], QuerySet[Any]]
+
+
+_SUBJECTS: Mapping[str, _Subject] = {
+    "prompt_config_id": _Subject("prompt", lambda project_id: PromptConfig.objects.for_project(project_id)),
+    "rollout_id": _Subject("rollout", lambda project_id: Rollout.objects.for_project(project_id)),
+    "api_key_id": _Subject("API key", _keys),
+    "team_id": _Subject("team", lambda project_id: Team.objects.for_project(project_id)),
 }
+_NOT = "not_"
 
 
 def missing_subject(project_id: UUID, filters: Filters) -> tuple[str, str] | None:
     """Returns the first filter that names something which is gone, and what that is; None if all is there."""
-    for field, (word, rows) in _SUBJECTS.items():
-        values = set(values_of(filters, field))
-        if values and rows(project_id).filter(pk__in=values).count() < len(values):
-            return field, word
+    for field, given in filters.items():
+        subject = _SUBJECTS.get(field.removeprefix(_NOT))
+        ids = set(values_of(given))
+        if subject is not None and subject.rows(project_id).filter(pk__in=ids).count() < len(ids):
+            return field, subject.word
     return None
 
 
-def names_of_subjects(project_id: UUID, filters: Mapping[str, str]) -> dict[str, str]:
-    """Returns the names of what the filters name, by filter; what is gone is left out."""
-    found: dict[str, str] = {}
-    for field, (_, rows) in _SUBJECTS.items():
-        row = rows(project_id).filter(pk=filters[field]).first() if filters.get(field) else None
-        if row is not None:
-            found[field] = str(getattr(row, "name", row))
-    return found
+def filter_words(project_id: UUID, filters: Filters) -> list[str]:
+    """Returns each filter in words, with the names of what it names."""
+    return [
+        f"{_label(field)} {_name(project_id, field, value)}"
+        for field, given in filters.items()
+        for value in values_of(given)
+    ]
+
+
+def _label(field: str) -> str:
+    bare = field.removeprefix(_NOT)
+    subject = _SUBJECTS.get(bare)
+    word = subject.word if subject is not None else bare.removesuffix("_id").replace("_", " ")
+    return word if bare == field else f"not {word}"
+
+
+def _name(project_id: UUID, field: str, value: str) -> str:
+    if field.removeprefix(_NOT) == "provider":
+        return provider_title(value)
+    subject = _SUBJECTS.get(field.removeprefix(_NOT))
+    row = subject.rows(project_id).filter(pk=value).first() if subject is not None else None
+    return value if row is None else str(getattr(row, "name", row))

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from analytics.figures.registry import FIGURES, FigureUnit
 from core.ui.formats import duration, money, number, share
-from gateway.figure_alerts.subjects import names_of_subjects
+from gateway.figure_alerts.subjects import filter_words
 from gateway.tables.figure_alert import FigureAlert
 
 _Condition = FigureAlert.Condition
@@ -21,14 +21,8 @@ def figure_text(project_id: UUID, query: Mapping[str, Any]) -> str:
     """Returns the figure's label and its filters; the name alone of a figure that is not there any more."""
     name = str(query.get("figure", ""))
     label = FIGURES[name].label if name in FIGURES else name
-    filters: Mapping[str, str] = query.get("filters") or {}
-    names = names_of_subjects(project_id, filters)
-    parts = [f"{_word(field)} {names.get(field, value)}" for field, value in filters.items()]
+    parts = filter_words(project_id, query.get("filters") or {})
     return f"{label} ({', '.join(parts)})" if parts else label
-
-
-def _word(field: str) -> str:
-    return field.removesuffix("_config_id").removesuffix("_id").replace("_", " ").replace("api", "API")
 
 
 def value_text(query: Mapping[str, Any], value: float | None) -> str:

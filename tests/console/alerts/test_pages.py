@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,9 +18,10 @@ from gateway.alerts.channels import add_channel
 from gateway.tables.figure_alert import AlertChannel, FigureAlert
 from tests.console.conftest import sent, shown, signed_in, text_of
 from tests.factories.core import make_project
+from tests.factories.dashboards import make_dashboard
 from tests.gateway.alerts.receiver import Receiver, receiver_at
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 ALERTS, NEW, CHANNELS = "/admin/alerts/", "/admin/alerts/new/", "/admin/alerts/channels/"
 FIELDS = {
@@ -52,24 +54,41 @@ def page_of(row: FigureAlert) -> str:
 def test_form__filled_in_by_a_link__saved_by_an_editor_with_percent_as_a_share(
     editor: Client, project: Project, slack: AlertChannel
 ) -> None:
-    link = {"figure": "error_rate", "title": "Failures of the shop", "model": "gpt-4o", "user_id": "ann"}
-    text = shown(editor, project, NEW, **link)
-    for value in ("Failures of the shop", "gpt-4o", "user_id=ann"):
+    filters = json.dumps({"model": "gpt-4o", "user_id": "ann", "not_provider": ["openai", "anthropic"], "odd": 5})
+    text = shown(editor, project, NEW, figure="error_rate", title="Failures of the shop", filters=filters)
+    for value in ("Failures of the shop", "gpt-4o", "user_id=ann", "not_provider=openai\nnot_provider=anthropic"):
         assert value in text
 
-    filters = {"model": "gpt-4o", "filters": "user_id=ann\n\n"}
-    given = {**FIELDS, **filters, "channels": str(slack.pk), "repeat_minutes": "60"}
+    lines = "user_id=ann\n\nnot_provider=openai\nnot_provider=anthropic\n"
+    given = {
+        **FIELDS,
+        "model": "gpt-4o",
+        "provider": "OpenAI",
+        "filters": lines,
+        "channels": str(slack.pk),
+        "repeat_minutes": "60",
+    }
     assert sent(editor, project, NEW, **given).status_code == 302
 
     row = alert_of(project)
-    assert row.query["filters"] == {"model": "gpt-4o", "user_id": "ann"}
+    several = {"not_provider": ["openai", "anthropic"]}
+    assert row.query["filters"] == {"model": "gpt-4o", "provider": "openai", "user_id": "ann", **several}
     assert (row.threshold, row.window_minutes, row.min_requests, row.repeat_minutes) == (0.05, 15, 20, 60)
     assert list(row.channels.all()) == [slack]
     page = shown(editor, project, page_of(row))
     assert "fires above 5 % over 15 minutes" in page
     assert "It is looked at within half a minute." in page
     assert 'value="5.0"' in page
-    assert "not looked at yet" in shown(editor, project, ALERTS)
+    listed = shown(editor, project, ALERTS)
+    assert "not looked at yet" in listed
+    assert "not provider OpenAI, not provider Anthropic" in listed
+
+
+@pytest.mark.parametrize("filters", ["{", "5", '{"model": {"a": "b"}}'])
+def test_form__address_with_odd_filters__is_not_filled_in_by_them(
+    editor: Client, project: Project, filters: str
+) -> None:
+    assert "What to watch" in shown(editor, project, NEW, figure="error_rate", filters=filters)
 
 
 @pytest.mark.parametrize(
@@ -216,3 +235,33 @@ def test_other_project__its_alerts_are_not_there(editor: Client, project: Projec
     foreign = FigureAlert.objects.create(project=make_project(), name="Foreign", query={"figure": "x"}, **values)
     assert editor.get(page_of(foreign)).status_code == 404
     assert "Foreign" not in shown(editor, project, ALERTS)
+
+
+def links_of(text: str) -> dict[str, str]:
+    """Returns the addresses of the form by the figure that they alert on."""
+    found = re.findall(r'href="([^"]+)">Alert on this<span class="sr">: ([^<]*)</span>', text)
+    return {name: address for address, name in found}
+
+
+def test_links__of_a_chart_and_of_a_figure__open_the_form_filled_in(editor: Client, project: Project) -> None:
+    charts = [
+        {
+            "title": "Slow half",
+            "kind": "number",
+            "figures": ["p95_latency_ms"],
+            "filters": {"provider": "openai", "user_id": "ann"},
+        },
+        {"title": "Of last year", "kind": "number", "figures": ["of_last_year"]},
+    ]
+    dashboard = make_dashboard(project, charts=charts)
+
+    links = links_of(shown(editor, project, f"/admin/dashboards/{dashboard.pk}/"))
+    form = text_of(editor.get(links["Slow half"]))
+
+    assert set(links) == {"Slow half"}
+    assert '<option value="p95_latency_ms" selected' in form
+    for value in ('value="Slow half"', 'value="OpenAI"', "user_id=ann"):
+        assert value in form
+    assert set(links_of(shown(editor, project, "/admin/errors/"))) == {"Failed requests", "Share of all requests"}
+    reading = signed_in(project, Role.READER)
+    assert links_of(shown(reading, project, "/admin/errors/")) == {}

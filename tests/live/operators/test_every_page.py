@@ -66,6 +66,8 @@ _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     ("/admin/prompts/new/?", "Save", {"Name": "written", "System prompt": "Be brief."}),
     ("/admin/trials/new/?", "Start", {}),
     ("/admin/reviews/?", "Make the queue", {}),
+    ("/admin/alerts/new/?", "Save alert", {}),
+    ("/admin/alerts/channels/?", "Save channel", {}),
     ("/admin/core/project/add/?", "Save", {}),
 )
 
