@@ -188,7 +188,7 @@ def _initial_filters(filters: Filters) -> dict[str, Any]:
     chosen = {name: value for name, value in filters.items() if name in _CHOSEN and isinstance(value, str)}
     if "provider" in chosen:
         chosen["provider"] = provider_title(chosen["provider"])
-    lines = [f"{name}={value}" for name, given in filters.items() if name not in chosen for value in values_of(given)]
+    lines = [f"{name}={value}" for name in filters if name not in chosen for value in values_of(filters, name)]
     return {**chosen, "filters": "\n".join(lines)}
 
 

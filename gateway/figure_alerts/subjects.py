@@ -38,9 +38,9 @@ _NOT = "not_"
 
 def missing_subject(project_id: UUID, filters: Filters) -> tuple[str, str] | None:
     """Returns the first filter that names something which is gone, and what that is; None if all is there."""
-    for field, given in filters.items():
+    for field in filters:
         subject = _SUBJECTS.get(field.removeprefix(_NOT))
-        ids = set(values_of(given))
+        ids = set(values_of(filters, field))
         if subject is not None and subject.rows(project_id).filter(pk__in=ids).count() < len(ids):
             return field, subject.word
     return None
@@ -49,9 +49,7 @@ def missing_subject(project_id: UUID, filters: Filters) -> tuple[str, str] | Non
 def filter_words(project_id: UUID, filters: Filters) -> list[str]:
     """Returns each filter in words, with the names of what it names."""
     return [
-        f"{_label(field)} {_name(project_id, field, value)}"
-        for field, given in filters.items()
-        for value in values_of(given)
+        f"{_label(field)} {_name(project_id, field, value)}" for field in filters for value in values_of(filters, field)
     ]
 
 
