@@ -10,8 +10,9 @@ from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
+from console.settings_form.wording import LIMITS
 from console.teams.forms import DeletionForm, NewMemberForm, TeamForm
-from console.teams.tables import keys_table, teams_table
+from console.teams.tables import keys_table, refusals, teams_table
 from core.errors import ApplicationError, ConflictError
 from core.models import Team
 from core.roles import Right
@@ -136,7 +137,12 @@ def _use(visit: Visit, row: Team) -> dict[str, Any]:
     month, total = found["month"], found["total"]
     is_over = any(one["remaining_usd"] == 0 for one in (month, total))
     tiles = [
-        Tile("Spent this month", formats.money(month["spent_usd"]), _of_budget(month), kind="bad" if is_over else ""),
+        Tile(
+            "Spent this month",
+            formats.money(month["spent_usd"]),
+            _of_budget(month),
+            kind="bad" if is_over else "neutral",
+        ),
         Tile("Spent in all", formats.money(total["spent_usd"]), _of_budget(total)),
         *(
             Tile(label, formats.number(found[name]["used"]), f"of {formats.number(found[name]['limit'])}")
@@ -144,8 +150,16 @@ def _use(visit: Visit, row: Team) -> dict[str, Any]:
             if found[name]["limit"] is not None
         ),
     ]
+    refused = [
+        {
+            "text": f"{formats.number(count)} refused in the last hour: {LIMITS[code]}",
+            "href": visit.link_if_there("analytics_requests_changelist", team_id=row.pk, error_code=code),
+        }
+        for code, count in refusals(visit).get(row.pk, {}).items()
+    ]
     return {
         "is_over": is_over,
+        "refused": refused,
         "tiles": tiles,
         "is_certain": month["is_certain"],
         "usage_address": visit.link_if_there("usage", group_by="team"),

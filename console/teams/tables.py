@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from analytics.queries.spend import NEVER, team_key_spends, team_spends
-from console.settings_form.wording import rates_in_words
+from analytics.queries.team_refusals import team_refusals
+from console.settings_form.wording import LIMITS, rates_in_words
 from core.models import ApiKey, Team
 from core.selectors import api_key_names
 from core.teams.services import list_teams, teams_budget
@@ -25,6 +26,9 @@ from gateway.reports.team_warnings import team_warnings
 from gateway.selectors import project_settings
 
 _PAGE_ROWS = 100
+RECENT = timedelta(hours=1)
+# The part of a budget from which a team is warned about.
+NEARLY = Decimal("0.8")
 
 
 def month_now() -> tuple[datetime, datetime]:
@@ -39,11 +43,13 @@ def teams_table(visit: Visit) -> Table:
     spent = team_spends(visit.project.pk, {team.pk: (NEVER, NEVER) for team in teams}, month_now())
     settings, of_teams = project_settings(visit.project.pk), teams_budget(visit.project.pk)
 
+    refused = refusals(visit)
+
     def state(team: Team) -> SafeString:
-        if team.monthly_budget_usd is not None and spent.get(team.pk, Decimal(0)) >= team.monthly_budget_usd:
-            return status("over budget", "bad")
-        warnings = team_warnings(team, settings, of_teams)
-        return status("above the project", "warn") if warnings else status("within its limits", "good")
+        marks = [*_marks(team, spent.get(team.pk, Decimal(0)), sum(refused.get(team.pk, {}).values()))]
+        if team_warnings(team, settings, of_teams):
+            marks.append(status("above the project", "warn"))
+        return format_html_join(" ", "{}", ((mark,) for mark in marks or [status("within its limits", "good")]))
 
     return Table(
         caption="Teams, and what their keys spent this month, UTC",
@@ -63,6 +69,24 @@ def teams_table(visit: Visit) -> Table:
         previous_url=page_link(query, p=str(page.number - 1), team="") if page.has_previous() else "",
         count=page.paginator.count,
     )
+
+
+def refusals(visit: Visit) -> Mapping[int, Mapping[str, int]]:
+    """Returns the requests of the last hour that limits of teams refused, by the id of the team and the error code.
+    Raises AnalyticsUnavailableError and AnalyticsLimitError."""
+    since = datetime.now(UTC) - RECENT
+    return team_refusals(visit.project.pk, since, [code for code in LIMITS if code.startswith("team_")])
+
+
+def _marks(team: Team, spent: Decimal, refused: int) -> Iterator[SafeString]:
+    """Yields what is wrong with a team. What its requests would reserve is refused before all of a budget is spent."""
+    if refused:
+        yield status("refused", "bad", f"{number(refused)} refused in the last hour")
+    budget = team.monthly_budget_usd
+    if budget is not None and spent >= budget:
+        yield status("over budget", "bad")
+    elif budget is not None and spent >= NEARLY * budget:
+        yield status("nearly used up", "warn")
 
 
 def keys_table(visit: Visit, team: Team) -> Table:

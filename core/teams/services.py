@@ -112,7 +112,7 @@ def replace_members(project_id: UUID, team_id: int, members: Sequence[Mapping[st
     return get_team(project_id, team_id)
 
 
-def leads(project_id: UUID, user_id: int | None) -> frozenset[int]:
+def leads(project_id: UUID, user_id: int) -> frozenset[int]:
     """Returns the ids of the teams that a person leads."""
     found = TeamMember.objects.filter(
         team__project_id=project_id, membership__project_id=project_id, membership__user_id=user_id, is_lead=True

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import NamedTuple
 
 from core.models import Team
 from gateway.project_settings.settings import ProjectSettings
-from gateway.reports.settings_warnings import SettingsWarning
 
 TEAM_WARNING_CODES = ("above_project", "teams_above_project")
 
 
-def team_warnings(team: Team, settings: ProjectSettings, of_teams: Decimal) -> list[SettingsWarning]:
+class TeamWarning(NamedTuple):
+    """A warning about one limit of a team. `code` is stable, while the words may change."""
+
+    field: str
+    code: str
+    message: str
+
+
+def team_warnings(team: Team, settings: ProjectSettings, of_teams: Decimal) -> list[TeamWarning]:
     """Returns the warnings for a team; `of_teams` is the sum of all teams' budgets of a month."""
     return [*_above_project(team, settings), *_teams_above_project(team, settings, of_teams)]
 
 
-def _above_project(team: Team, settings: ProjectSettings) -> Iterator[SettingsWarning]:
+def _above_project(team: Team, settings: ProjectSettings) -> Iterator[TeamWarning]:
     limits: list[tuple[str, Decimal | int | None, str]] = [
         ("monthly_budget_usd", settings.monthly_budget_usd, "budget of a month")
     ]
@@ -30,10 +38,10 @@ def _above_project(team: Team, settings: ProjectSettings) -> Iterator[SettingsWa
         of_team = getattr(team, field)
         if of_team is not None and of_project is not None and of_team > of_project:
             problem = f"Is above the project's {what}, {_shown(of_project)}, which is reached first."
-            yield SettingsWarning(field, "above_project", problem)
+            yield TeamWarning(field, "above_project", problem)
 
 
-def _teams_above_project(team: Team, settings: ProjectSettings, of_teams: Decimal) -> Iterator[SettingsWarning]:
+def _teams_above_project(team: Team, settings: ProjectSettings, of_teams: Decimal) -> Iterator[TeamWarning]:
     budget = settings.monthly_budget_usd
     if budget is None or team.monthly_budget_usd is None or not team.monthly_budget_usd <= budget < of_teams:
         return
@@ -41,7 +49,7 @@ def _teams_above_project(team: Team, settings: ProjectSettings, of_teams: Decima
         f"The budgets of all teams come to {_shown(of_teams)} a month, more than the project's {_shown(budget)}: it may"
         " be used up before this team's is."
     )
-    yield SettingsWarning("monthly_budget_usd", "teams_above_project", problem)
+    yield TeamWarning("monthly_budget_usd", "teams_above_project", problem)
 
 
 def _shown(amount: Decimal | int) -> str:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from analytics.wire.requests import RequestDetail
 from core.models import ApiKey
+from core.selectors import team_names
 from core.ui.formats import duration, moment, money, number
 from core.ui.pages import Visit
 from core.ui.tiles import Tile
@@ -85,12 +86,19 @@ def _people(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
     yield Fact("User", user_id, visit.link_if_there(_LOG, user_id=user_id))
     if found["api_key_id"]:
         yield _key(visit, found["api_key_id"])
+    if found["team_id"]:
+        yield _team(visit, found["team_id"])
 
 
 def _key(visit: Visit, key_id: int) -> Fact:
     name = ApiKey.objects.for_project(visit.project.pk).filter(pk=key_id).values_list("name", flat=True).first()
     href = visit.link_if_there(_LOG, api_key_id=key_id)
     return Fact("API key", name or "a deleted key", href)
+
+
+def _team(visit: Visit, team_id: int) -> Fact:
+    name = team_names(visit.project.pk, [team_id]).get(team_id)
+    return Fact("Team", name or "a deleted team", visit.link_if_there("teams", team=team_id) if name else "")
 
 
 def _models(visit: Visit, found: RequestDetail) -> Iterator[Fact]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from analytics.request_log.record import Outcome
 from core.models import ApiKey, AuditEntry, Project, Team, TeamMember
 from core.roles import Role
 from tests.console.conftest import sent, shown, signed_in, text_of
@@ -115,6 +116,29 @@ def test_page__shows_the_month_s_spend_and_what_each_key_spent_in_the_team(
     usage = shown(administrator, project, "/admin/usage/", group_by="team")
     assert "Search" in usage
     assert f"team_id={team.pk}" in usage
+
+
+def test_team__that_refuses_before_all_is_spent__says_so_with_a_link_to_the_requests(
+    administrator: Client, project: Project, team: Team, spool: Path
+) -> None:
+    key = key_of(project, team, "indexer")
+    spend(spool, project, team, key, "1.9999000000")
+    refused: dict[str, Any] = {
+        "outcome": Outcome.ERROR,
+        "status_code": 429,
+        "error_code": "team_monthly_budget_exceeded",
+    }
+    ids: dict[str, Any] = {"cost_usd": "", "project_id": project.pk, "team_id": team.pk, "api_key_id": key.pk}
+    store(spool, *(make_entry(ts=time_ns() // 1000, **ids, **refused) for _ in range(3)))
+    before = time_ns() // 1000 - 3601 * 10**6
+    store(spool, make_entry(ts=before, **ids, **refused))
+
+    text = shown(administrator, project, PATH, team=team.pk)
+
+    assert text.count("3 refused in the last hour") == 2
+    assert f"team_id={team.pk}&error_code=team_monthly_budget_exceeded" in text
+    assert "nearly used up" in text
+    assert "over budget" not in text
 
 
 def test_reader_lead_and_administrator__see_what_is_for_them(project: Project, team: Team) -> None:

@@ -17,7 +17,7 @@ from tests.fakes.upstream import Connection, Received
 from tests.gateway.conftest import Scripted
 from tests.gateway.limits.test_caller_admission import PRICED, new_key, post, project
 from tests.gateway.service import Gateway
-from tests.gateway.wire import assert_error
+from tests.gateway.wire import assert_error, body
 
 
 def new_team(gateway: Gateway, name: str = "Search", **limits: Any) -> int:
@@ -63,7 +63,7 @@ def test_team_limit__used_up_by_one_key__refuses_all_its_keys_and_no_other(
     record = gateway.record(refused)
     assert (record.api_key_id, record.team_id) == (second_id, team)
     assert post(gateway, other, **PRICED).status_code == 200
-    assert gateway.post(json.dumps(PRICED | {"messages": [{"role": "user", "content": "x"}]})).status_code == 200
+    assert gateway.post(body(**PRICED)).status_code == 200
 
 
 def test_concurrency__of_a_team__is_that_of_all_its_keys(scripted: Scripted) -> None:
