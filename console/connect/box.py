@@ -51,6 +51,6 @@ def steps_box(
     }
 
 
-def waiting_box(visit: Visit, *, key: ApiKey | None = None, secret: str = "") -> dict[str, Any]:
+def waiting_box(visit: Visit, *, key: ApiKey | None = None, secret: str = "", model: str = "") -> dict[str, Any]:
     """Returns the context of the box for a project or a key without a request, whose steps need no panel."""
-    return {**steps_box(visit, key=key, secret=secret), "steps": waiting_steps(visit, key)}
+    return {**steps_box(visit, key=key, secret=secret, model=model), "steps": waiting_steps(visit, key)}

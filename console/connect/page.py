@@ -10,7 +10,7 @@ from django.http import Http404
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from console.connect.box import steps_box
+from console.connect.box import steps_box, waiting_box
 from console.connect.forms import ApplicationKeyForm
 from console.connect.models import problem_with
 from console.connect.steps import looked_up_steps
@@ -43,7 +43,8 @@ class ConnectPage(Page):
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        return [_steps_panel(visit, _named_key(visit))]
+        load = partial(looked_up_steps, visit, _named_key(visit))
+        return [Panel("steps", "Steps", "connect/steps.html", load)]
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
@@ -53,24 +54,24 @@ class ConnectPage(Page):
             return self.render(visit, self.panels(visit), **_shown(visit, form))
         row, secret = issue_key(visit.project, name=form.cleaned_data["name"], scopes=[GATEWAY])
         # The key is in this one response and nowhere else, so that it cannot be shown after a redirect.
-        return self.render(visit, [_steps_panel(visit, row)], **_shown(visit, key=row, secret=secret))
+        model, problem = _model(visit)
+        return self.render(visit, box=waiting_box(visit, key=row, secret=secret, model="" if problem else model))
 
 
-def _shown(
-    visit: Visit, form: ApplicationKeyForm | None = None, key: ApiKey | None = None, secret: str = ""
-) -> dict[str, Any]:
-    given = (visit.request.POST.get("model") or visit.request.GET.get("model", "")).strip()[:MODEL_CHARACTERS]
-    problem = problem_with(visit.project.pk, given) if given else ""
+def _shown(visit: Visit, form: ApplicationKeyForm | None = None) -> dict[str, Any]:
+    model, problem = _model(visit)
     return {
-        "box": steps_box(visit, key=key, secret=secret, model="" if problem else given, form=form),
+        "box": steps_box(visit, model="" if problem else model, form=form),
         "problem": problem,
-        "given": given,
-        "models": [] if secret else [model["model"] for model in list_models(visit.project.pk, "")[:_MAX_SUGGESTED]],
+        "given": model,
+        "models": [offered["model"] for offered in list_models(visit.project.pk, "")[:_MAX_SUGGESTED]],
     }
 
 
-def _steps_panel(visit: Visit, key: ApiKey | None) -> Panel:
-    return Panel("steps", "Steps", "connect/steps.html", partial(looked_up_steps, visit, key))
+def _model(visit: Visit) -> tuple[str, str]:
+    """Returns the model that the form or the address names, and why the project cannot call it."""
+    given = (visit.request.POST.get("model") or visit.request.GET.get("model", "")).strip()[:MODEL_CHARACTERS]
+    return given, problem_with(visit.project.pk, given) if given else ""
 
 
 def _named_key(visit: Visit) -> ApiKey | None:
