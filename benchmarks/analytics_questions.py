@@ -183,6 +183,15 @@ def _figures(sample: Sample, name: str, **parameters: Any) -> Call:
     return _get(f"requests/{name}", project_id=sample.project, start_date=start, end_date=end, **parameters)
 
 
+def _team(sample: Sample) -> str:
+    return f"team:{sample.chance.choice(('search', 'shop', 'support', 'billing'))}"
+
+
+def _facets_of_a_team(sample: Sample) -> Call:
+    """Asks as the page of requests does: a team is chosen, and the others are counted as well."""
+    return _figures(sample, "facets", metadata=_team(sample), not_outcome="cancelled", without_own="true")
+
+
 def _search(query: Callable[[Sample], str]) -> Ask:
     def ask(sample: Sample) -> Call:
         return Call("/api/llm/search", {"project_id": str(sample.project), "query": query(sample), "limit": 20})
@@ -282,6 +291,8 @@ QUESTIONS: tuple[Question, ...] = (
     Question("Requests", "fastest of a week", _requests(sort=lambda s: "latency_ms", start_date=_week_before)),
     Question("Requests", "failed, slowest first", _requests(sort=lambda s: "-latency_ms", outcome=lambda s: "error")),
     Question("Requests", "facets of a week", lambda s: _figures(s, "facets")),
+    Question("Requests", "facets of a team's requests of a week", _facets_of_a_team),
+    Question("Requests", "of a team of a week", _requests(metadata=_team, start_date=_week_before)),
     Question("Requests", "histogram of a week", lambda s: _figures(s, "histogram", outcome="error")),
     Question("Requests", "one", lambda s: _get(f"requests/{s.chance.choice(s.request_ids)}", project_id=s.project)),
     Question("Search", "rare word", _search(_rare_word)),

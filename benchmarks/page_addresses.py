@@ -8,6 +8,7 @@ from html import unescape
 from uuid import UUID
 
 _ROW_LINK = re.compile(r'class="row-link" href="([^"]+)"')
+_WHOLE_LINK = re.compile(r'href="([^"]+)">Open the ')
 _REQUESTS, _SESSIONS = "analytics_requests_changelist", "sessions"
 # Each list once more, with an order or a filter, by the name under which it is measured.
 _LISTS = {
@@ -66,6 +67,11 @@ async def page_addresses(
             continue
         yield page, address
         for link in list(_row_links(await opened(address)))[:1]:
+            if link.startswith("?"):
+                # The row is shown beside its list, where a link leads to its page.
+                beside = address.partition("?")[0] + link
+                yield f"{page}, with a row beside", beside
+                link = _whole_link(await opened(beside))
             name = resolve(link.partition("?")[0]).url_name or link
             if name not in seen:
                 seen.add(name)
@@ -76,6 +82,13 @@ async def page_addresses(
         if address := address_if_there(page, query=query):
             yield page, address
     yield "prompt_editor", address_if_there("prompt_editor", await _prompt_id(project), query=query)
+
+
+def _whole_link(text: str) -> str:
+    found = _WHOLE_LINK.search(text)
+    if found is None:
+        raise ValueError("the page shows nothing beside its list")
+    return unescape(found[1])
 
 
 async def _prompt_id(project: str) -> UUID:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -10,7 +12,8 @@ from typing_extensions import override
 
 from analytics.parameters.common import OperationField, RangeParameters
 from analytics.parameters.request_cursors import MAX_CURSOR_CHARACTERS, decode_cursor
-from analytics.queries.request_filters import RequestFilter
+from analytics.parameters.values import ValuesField, values_by_name
+from analytics.queries.request_filters import RequestFilter, RequestSignal
 from analytics.queries.request_sorting import Position, RequestSort
 from analytics.queries.search import SearchFilter
 from analytics.queries.search_terms import parse
@@ -44,39 +47,71 @@ class CostField(serializers.DecimalField):
         super().__init__(required=False, min_value=0, max_digits=18, decimal_places=10)
 
 
+class _Metadata(serializers.RegexField):
+    """An entry of a key's metadata, as `team:search`."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            r"\A[A-Za-z0-9._-]{1,64}:",
+            max_length=1024,
+            trim_whitespace=False,
+            error_messages={"invalid": "Must be a name and a value, such as team:search."},
+        )
+
+
+_SEVERAL: Mapping[str, Callable[[], serializers.Field[Any, Any, Any, Any]]] = {
+    "session_id": _Text,
+    "user_id": _Text,
+    "outcome": lambda: serializers.ChoiceField(choices=[str(outcome) for outcome in Outcome]),
+    "status_code": partial(_Number, 999),
+    "source": _Text,
+    "operation": OperationField,
+    "provider": _Text,
+    "model": _Text,
+    "requested_model": _Text,
+    "error_type": _Text,
+    "error_code": _Text,
+    "prompt_config_id": serializers.UUIDField,
+    "prompt_version": _Number,
+    "rollout_id": serializers.UUIDField,
+    "variant": _Text,
+    "client_request_id": _Text,
+    "api_key_id": partial(_Number, _MAX_64),
+    "team_id": partial(_Number, _MAX_64),
+    "deployment": _Text,
+    "language": _Text,
+    "signal": lambda: serializers.ChoiceField(choices=[str(signal) for signal in RequestSignal]),
+    "metadata": _Metadata,
+}
+_NOT = "not_"
+SEVERAL = frozenset({*_SEVERAL, *(f"{_NOT}{name}" for name in _SEVERAL)})
+"""The filters that may be given several times: of each a request has to have one value, and none of those of `not_`."""
+
+
 class RequestParameters(RangeParameters):
-    session_id = _Text()
-    user_id = _Text()
-    outcome = serializers.ChoiceField(required=False, choices=[str(outcome) for outcome in Outcome])
-    status_code = _Number(999)
-    source = _Text()  # type: ignore[assignment]  # declared fields do not stay on the class
-    operation = OperationField()
-    provider = _Text()
-    model = _Text()
-    requested_model = _Text()
-    error_type = _Text()
-    error_code = _Text()
-    prompt_config_id = serializers.UUIDField(required=False)
-    prompt_version = _Number()
-    rollout_id = serializers.UUIDField(required=False)
-    variant = _Text()
-    client_request_id = _Text()
     min_latency_ms = _Number()
     max_latency_ms = _Number()
     min_cost_usd = CostField()
     max_cost_usd = CostField()
-    api_key_id = _Number(_MAX_64)
-    team_id = _Number(_MAX_64)
     min_ttft_ms = _Number()
     max_ttft_ms = _Number()
-    deployment = _Text()
-    language = _Text()
+
+    @override
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        values = {name: ValuesField(make()) for name, make in _SEVERAL.items()}
+        others = {f"{_NOT}{name}": ValuesField(make()) for name, make in _SEVERAL.items()}
+        return {**values, **others, **super().get_fields()}
+
+    @override
+    def to_internal_value(self, data: Any) -> Any:
+        return super().to_internal_value(values_by_name(data, SEVERAL) if isinstance(data, Mapping) else data)
 
     def to_filter(self) -> RequestFilter:
         self.is_valid(raise_exception=True)
         given: dict[str, Any] = dict(self.validated_data)
         values = {name: value for name, value in given.items() if name in RequestFilter.__dataclass_fields__}
-        return RequestFilter(**values, start=given.get("start_date"), end=given.get("end_date"))
+        excluded = {name: given[f"{_NOT}{name}"] for name in _SEVERAL if given.get(f"{_NOT}{name}")}
+        return RequestFilter(**values, excluded=excluded, start=given.get("start_date"), end=given.get("end_date"))
 
 
 class ListParameters(RequestParameters):
@@ -94,6 +129,10 @@ class ListParameters(RequestParameters):
         sort = self.to_sort()
         cursor = self.validated_data.get("cursor")
         return decode_cursor(cursor, sort) if cursor else None
+
+
+class FacetParameters(RequestParameters):
+    without_own = serializers.BooleanField(required=False, default=False)
 
 
 class HistogramParameters(RequestParameters):

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import interval_of
-from analytics.queries.error_groups import find_error_samples, list_error_groups, list_error_intervals
+from analytics.queries.error_groups import EVERYTHING, find_error_samples, list_error_groups, list_error_intervals
 from analytics.queries.parallel import both
 from analytics.queries.provider_history import (
     list_deployment_intervals,
@@ -19,6 +19,7 @@ from analytics.queries.provider_history import (
     list_failovers,
     list_provider_intervals,
 )
+from analytics.queries.request_filters import RequestFilter
 from analytics.queries.usage import list_beginnings
 from analytics.wire import providers
 from core.wire.pagination import Listing, Page
@@ -135,13 +136,17 @@ def _starts(start: datetime, end: datetime, length: timedelta) -> list[datetime]
     return [first + step * length for step in range((last - first) // length + 1)]
 
 
-def error_groups(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
+def error_groups(
+    project_id: UUID, time_range: TimeRange, page: Page, operation: str = "", filters: RequestFilter = EVERYTHING
+) -> Listing:
     """Lists the groups by falling number of errors; `starts` are the intervals of their counts, the earliest first."""
     start, end = time_range.start, time_range.end
     interval = interval_of(time_range)
     begun = max(start, min(end, datetime.now(UTC)))
     starts = list_beginnings(start, begun, interval, limit=MAX_COUNTS)
-    totals, rows = list_error_groups(project_id, start, end, limit=page.limit, offset=page.offset, operation=operation)
+    totals, rows = list_error_groups(
+        project_id, start, end, limit=page.limit, offset=page.offset, operation=operation, filters=filters
+    )
     kinds = [row.kind for row in rows]
     counts: defaultdict[int, dict[datetime, int]] = defaultdict(dict)
     if rows:

@@ -82,8 +82,8 @@ def no_request() -> NotFoundError:
     return NotFoundError("There is no such request in this project.", code="request_not_found")
 
 
-def facets(project_id: UUID, filters: RequestFilter) -> RequestFacets:
-    return request_facets(list_facets(project_id, filters))
+def facets(project_id: UUID, filters: RequestFilter, *, without_own: bool = False) -> RequestFacets:
+    return request_facets(list_facets(project_id, filters, without_own=without_own))
 
 
 def histogram(

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries import visible
+from analytics.queries.request_filters import RequestFilter, conditions_of
 from analytics.queries.rollup_ranges import ERROR_KIND_HOURS, PLANNED, Key, same, totals, union
 from analytics.queries.usage import BEGINNING, Interval
 
@@ -54,6 +55,10 @@ class _Totals:
     errors: int
 
 
+EVERYTHING = RequestFilter()
+FIELDS = ("error_code", "error_type", "provider", "model", "status_code", "operation")
+"""The fields of a filter that groups of errors are told apart by."""
+
 _TEXTS = ("provider", "model", "error_type", "error_code")
 _KEYS = {name: same(f"toString(t.{name})") for name in _TEXTS}
 _KIND = f"cityHash64({', '.join(f'toString(t.{name})' for name in _TEXTS)})"
@@ -62,19 +67,35 @@ _FIGURES = ("requests", "first_at", "last_at")
 
 
 def list_error_groups(
-    project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int, operation: str = ""
+    project_id: UUID,
+    start: datetime,
+    end: datetime,
+    *,
+    limit: int,
+    offset: int,
+    operation: str = "",
+    filters: RequestFilter = EVERYTHING,
 ) -> tuple[_Totals, list[ErrorGroupRow]]:
-    """Returns the numbers of groups and errors, and one page of the groups: the most frequent first, then by names."""
+    """Returns the numbers of groups and errors, and one page of the groups: the most frequent first, then by names. Of
+    `filters` only the fields in FIELDS may be set."""
     keys = {**_KEYS, "kind": same(_KIND), "status_code": same("t.status_code")}
+    given = conditions_of(filters)
     source, params = union(
-        [ERROR_KIND_HOURS], start, end, keys=keys, figures=_FIGURES, where_request=_FAILED, operation=operation
+        [ERROR_KIND_HOURS],
+        start,
+        end,
+        keys=keys,
+        figures=_FIGURES,
+        where=" AND ".join(["1", *given.conditions.values()]),
+        where_request=_FAILED,
+        operation=operation,
     )
     grouped = (
         f"SELECT f.kind AS kind, {', '.join(f'f.{name} AS {name}' for name in _TEXTS)},"
         f" arraySort(groupUniqArray(f.status_code)) AS status_codes, {totals(*_FIGURES)}"
         f" FROM {source} AS f GROUP BY f.kind, {', '.join(f'f.{name}' for name in _TEXTS)}"
     )
-    values = {**params, "project": project_id}
+    values = {**params, **given.values, "project": project_id}
     sql = (
         f"SELECT *, count() OVER () AS groups, sum(requests) OVER () AS errors FROM ({grouped})"
         f" ORDER BY requests DESC, {', '.join(_TEXTS)} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"

@@ -1,14 +1,15 @@
-"""Runs two queries in parallel, each of which takes one core for some milliseconds."""
+"""Runs queries in parallel, each of which takes one core for some milliseconds."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 First = TypeVar("First")
 Second = TypeVar("Second")
+Result = TypeVar("Result")
 
 # Further queries wait for a free thread.
 _THREADS = 8
@@ -37,3 +38,14 @@ def both(first: Callable[[], First], second: Callable[[], Second]) -> tuple[Firs
     finally:
         running.exception()
     return running.result(), later
+
+
+def all_of(functions: Sequence[Callable[[], Result]]) -> list[Result]:
+    """Returns the results of the functions in their order, as `both` does for two."""
+    running = [_threads.submit(function) for function in functions[:-1]]
+    try:
+        last = [function() for function in functions[-1:]]
+    finally:
+        for future in running:
+            future.exception()
+    return [*(future.result() for future in running), *last]

@@ -1,26 +1,40 @@
 """Counts the values of the columns that lists of requests are filtered by.
 
-The rollup of kinds has most of them, and that of users the users; they answer as long as the filter is one that they
-know. Otherwise the newest requests that match are counted, up to MAX_COUNTED.
+The rollup of kinds has most of them, that of users the users, and that of spend the API keys and teams; they answer as
+long as the filter is one that they know. Otherwise, and for columns that no rollup has, the newest requests that match
+are counted, up to MAX_COUNTED: the metadata of ten million requests is never read as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.parallel import both
+from analytics.queries.parallel import all_of
 from analytics.queries.request_days import KIND_DAYS, KIND_FIELDS
-from analytics.queries.request_filters import Conditions, RequestFilter, conditions_of
-from analytics.queries.rollup_ranges import PLANNED, USER_DAYS, USER_HOURS, Key, clamp, same, union
+from analytics.queries.request_filters import SIGNALS, Conditions, RequestFilter, conditions_of
+from analytics.queries.rollup_ranges import (
+    PLANNED,
+    SPEND_HOURS,
+    USER_DAYS,
+    USER_HOURS,
+    Key,
+    Rollup,
+    clamp,
+    same,
+    union,
+)
+from core.keys.services import METADATA_PREFIX
 
 MAX_VALUES: Final = 10
 MAX_COUNTED: Final = 20_000
 
+_NO_ID = "toUUID('00000000-0000-0000-0000-000000000000')"
 # The counted columns by the parameter of the list that filters by them; their values as texts, empty for none.
 _KINDS: Mapping[str, str] = {
     "outcome": "toString(t.outcome)",
@@ -29,13 +43,46 @@ _KINDS: Mapping[str, str] = {
     "error_code": "toString(t.error_code)",
     "source": "toString(t.source)",
     "operation": "if(t.operation = '', 'chat', toString(t.operation))",
-    "prompt_config_id": "if(t.prompt_config_id = toUUID('00000000-0000-0000-0000-000000000000'), '',"
-    " toString(t.prompt_config_id))",
+    "prompt_config_id": f"if(t.prompt_config_id = {_NO_ID}, '', toString(t.prompt_config_id))",
 }
 _USERS: Mapping[str, str] = {"user_id": "t.user_id"}
-FACETS: Final = ("outcome", "provider", "model", "error_code", "user_id", "source", "operation", "prompt_config_id")
+_KEYS: Mapping[str, str] = {name: f"if(t.{name} = 0, '', toString(t.{name}))" for name in ("api_key_id", "team_id")}
+_NO_ROLLUP: Mapping[str, str] = {"deployment": "toString(if(t.deployment = '', t.provider, t.deployment))"}
+# Of these a request may have several values: arrays of texts. Those of metadata are `metadata.<name>:<value>`.
+_SIGNALS = ", ".join(f"if({condition}, '{signal}', '')" for signal, condition in SIGNALS.items())
+_MANY: Mapping[str, str] = {
+    "signal": f"arrayFilter(x -> x != '', [{_SIGNALS}])",
+    "metadata": (
+        f"arrayMap(x -> concat(x.1, ':', x.2), arrayFilter(x -> startsWith(x.1, '{METADATA_PREFIX}') AND x.2 != '',"
+        " arrayZip(mapKeys(t.attributes), mapValues(t.attributes))))"
+    ),
+}
+FACETS: Final = (
+    "outcome", "provider", "model", "error_code", "user_id", "source", "operation", "prompt_config_id", "api_key_id",
+    "team_id", "deployment", "signal", "metadata",
+)  # fmt: skip
 
 _BEGINNING, _END = datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Columns that rollups have, and the fields of filters that these know."""
+
+    columns: Mapping[str, str]
+    rollups: Sequence[Rollup]
+    known: frozenset[str]
+
+
+_SOURCES = (
+    _Source(_KINDS, (KIND_DAYS,), KIND_FIELDS),
+    _Source(_USERS, (USER_DAYS, USER_HOURS), frozenset({"user_id", "operation"})),
+    _Source(
+        _KEYS,
+        (SPEND_HOURS,),
+        frozenset({"api_key_id", "team_id", "source", "prompt_config_id", "prompt_version", "operation"}),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -66,33 +113,49 @@ class _Row:
     since: datetime
 
 
-def list_facets(project_id: UUID, filters: RequestFilter) -> Sequence[Facet]:
-    """Returns the facets of the requests that match, in the order of FACETS."""
-    given = conditions_of(filters)
-    fields = given.conditions.keys() - {"start", "end"}
+def list_facets(project_id: UUID, filters: RequestFilter, *, without_own: bool = False) -> Sequence[Facet]:
+    """Returns the facets of the requests that match, in the order of FACETS.
 
-    def kinds() -> Sequence[Facet]:
-        if fields <= KIND_FIELDS:
-            return _of_rollups(project_id, filters, given, _KINDS, (KIND_DAYS,))
-        return _of_newest(project_id, given, _KINDS)
-
-    def users() -> Sequence[Facet]:
-        if fields <= {"user_id", "operation"}:
-            return _of_rollups(project_id, filters, given, _USERS, (USER_DAYS, USER_HOURS))
-        return _of_newest(project_id, given, _USERS)
-
-    found = {facet.name: facet for part in both(kinds, users) for facet in part}
+    `without_own` leaves out of each facet's filter the values of that facet itself, so that a list of boxes still
+    offers the others."""
+    own = sorted(conditions_of(filters).conditions.keys() & set(FACETS)) if without_own else []
+    asked = [partial(_facets_of, project_id, filters, frozenset(FACETS) - frozenset(own))]
+    asked += [partial(_facets_of, project_id, _without(filters, name), frozenset({name})) for name in own]
+    found = {facet.name: facet for part in all_of([load for ask in asked for load in ask()]) for facet in part}
     return [found.get(name) or Facet(name, [], 0, None) for name in FACETS]
 
 
+def _without(filters: RequestFilter, name: str) -> RequestFilter:
+    excluded = {field: values for field, values in filters.excluded.items() if field != name}
+    return replace(filters, **{name: ()}, excluded=excluded)  # type: ignore[arg-type]  # every facet may have several
+
+
+def _facets_of(
+    project_id: UUID, filters: RequestFilter, names: frozenset[str]
+) -> Iterator[Callable[[], Sequence[Facet]]]:
+    """Yields the questions that answer the facets `names` of a filter."""
+    given = conditions_of(filters)
+    fields = given.conditions.keys() - {"start", "end"}
+    rest = {name: f"[{column}]" for name, column in _NO_ROLLUP.items() if name in names}
+    rest |= {name: column for name, column in _MANY.items() if name in names}
+    for source in _SOURCES:
+        columns = {name: column for name, column in source.columns.items() if name in names}
+        if columns and fields <= source.known:
+            yield partial(_of_rollups, project_id, filters, given, columns, source.rollups)
+        else:
+            rest |= {name: f"[{column}]" for name, column in columns.items()}
+    if rest:
+        yield partial(_of_newest, project_id, given, rest)
+
+
 def _of_rollups(
-    project_id: UUID, filters: RequestFilter, given: Conditions, columns: Mapping[str, str], rollups: Sequence[Any]
+    project_id: UUID, filters: RequestFilter, given: Conditions, columns: Mapping[str, str], rollups: Sequence[Rollup]
 ) -> Sequence[Facet]:
     where = " AND ".join(["1", *(text for name, text in given.conditions.items() if name not in ("start", "end"))])
     keys: dict[str, Key] = {f"{name}_value": same(expression) for name, expression in columns.items()}
     start, end = clamp(filters.start or _BEGINNING), clamp(filters.end or _END)
     source, times = union(rollups, start, end, keys=keys, figures=["requests"], where=where)
-    values = ", ".join(f"f.{name}_value AS {name}_value" for name in columns)
+    values = ", ".join(f"[f.{name}_value] AS {name}_value" for name in columns)
     counted = f"SELECT {values}, f.requests AS requests, toDateTime64(0, 6, 'UTC') AS ts FROM {source} AS f"
     return _facets(project_id, counted, {**given.values, **times}, columns, limited=False)
 
@@ -110,19 +173,21 @@ def _of_newest(project_id: UUID, given: Conditions, columns: Mapping[str, str]) 
 def _facets(
     project_id: UUID, counted: str, params: Mapping[str, Any], columns: Mapping[str, str], *, limited: bool
 ) -> Sequence[Facet]:
-    """Returns the facets of the rows of `counted`, which has the values, `requests` and `ts`."""
+    """Returns the facets of the rows of `counted`, which has arrays of values, `requests` and `ts`."""
     values = ", ".join(f"{name}_value" for name in columns)
     kinds = f"SELECT {values}, sum(requests) AS n, min(ts) AS first FROM ({counted}) GROUP BY {values}"
     names = ", ".join(f"'{name}'" for name in columns)
+    # The sums over all kinds come before a kind becomes a row for each of its values. Metadata is a facet by name.
     sql = f"""
         SELECT name, value, requests, named, counted, since FROM (
-            SELECT name, value, sum(n) AS requests,
-                sum(if(value = '', 0, requests)) OVER (PARTITION BY name) AS named,
-                sum(requests) OVER (PARTITION BY name) AS counted,
-                min(min(first)) OVER (PARTITION BY name) AS since
-            FROM ({kinds}) ARRAY JOIN [{names}] AS name, [{values}] AS value
-            GROUP BY name, value
-        ) WHERE value != '' ORDER BY name, requests DESC, value LIMIT {MAX_VALUES} BY name
+            SELECT if(facet = 'metadata', splitByChar(':', text)[1], facet) AS name, text AS value,
+                sum(n) AS requests, sum(requests) OVER (PARTITION BY name) AS named,
+                any(total) AS counted, any(oldest) AS since
+            FROM (SELECT *, sum(n) OVER () AS total, min(first) OVER () AS oldest FROM ({kinds}))
+            ARRAY JOIN [{names}] AS facet, [{values}] AS texts
+            ARRAY JOIN texts AS text
+            WHERE text != '' GROUP BY name, value
+        ) ORDER BY name, requests DESC, value LIMIT {MAX_VALUES} BY name
     """
     found = client.query(
         sql, {**params, "project": project_id}, row=_Row, name="requests.facets", database_settings=PLANNED
@@ -130,10 +195,23 @@ def _facets(
     rows: dict[str, list[_Row]] = {}
     for row in found:
         rows.setdefault(row.name, []).append(row)
-    return [_facet(name, of_name, limited=limited) for name, of_name in rows.items()]
+    return [_facet(name, of_name, limited=limited) for name, of_name in _merged(rows).items()]
+
+
+def _merged(rows: Mapping[str, list[_Row]]) -> Mapping[str, list[_Row]]:
+    """Returns the rows by facet: those of all names of metadata are one."""
+    merged: dict[str, list[_Row]] = {}
+    for name, of_name in rows.items():
+        is_metadata = name.startswith(METADATA_PREFIX)
+        merged.setdefault("metadata" if is_metadata else name, []).extend(of_name)
+    return merged
 
 
 def _facet(name: str, rows: Sequence[_Row], *, limited: bool) -> Facet:
-    values = [FacetValueRow(row.value, row.requests) for row in rows]
-    other = rows[0].named - sum(row.requests for row in rows)
+    values = [
+        FacetValueRow(row.value.removeprefix(METADATA_PREFIX) if name == "metadata" else row.value, row.requests)
+        for row in rows
+    ]
+    named = sum({row.name: row.named for row in rows}.values())
+    other = named - sum(row.requests for row in rows)
     return Facet(name, values, other, rows[0].since if limited and rows[0].counted >= MAX_COUNTED else None)

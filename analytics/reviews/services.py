@@ -41,10 +41,11 @@ _ROWS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewQueue:
-    """A queue to be made. `parameters` are those of `GET requests` as texts, and `filters` what they mean."""
+    """A queue to be made. `parameters` are those of `GET requests` as texts or lists of them, and `filters` what they
+    mean."""
 
     name: str
-    parameters: Mapping[str, str]
+    parameters: Mapping[str, str | list[str]]
     filters: RequestFilter
     score_name: str
     kind: str

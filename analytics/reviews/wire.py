@@ -24,7 +24,7 @@ class ReviewQueueEntry(TypedDict):
     id: UUID
     name: str
     state: Literal["open", "closed"]
-    filter: dict[str, str]
+    filter: dict[str, str | list[str]]
     sample_size: int
     score_name: str
     kind: Literal["boolean", "number", "category"]

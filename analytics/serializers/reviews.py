@@ -18,6 +18,7 @@ from analytics.models.reviews import (
     RubricKind,
 )
 from analytics.parameters.requests import RequestParameters
+from analytics.parameters.values import TextsField
 from analytics.reviews.rubric import MAX_LABELS
 from analytics.reviews.services import MAX_ITEMS, Answer, NewQueue
 from analytics.serializers.scores import ScoreValueField
@@ -49,7 +50,7 @@ class NewReviewQueueSerializer(BodySerializer):
 
     name = serializers.CharField(max_length=QUEUE_NAME_CHARACTERS)
     filter = serializers.DictField(
-        child=serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=_MAX_FILTER_CHARACTERS),
+        child=TextsField(_MAX_FILTER_CHARACTERS),
         required=False,
         default=dict,
     )
@@ -68,7 +69,7 @@ class NewReviewQueueSerializer(BodySerializer):
         required=False, allow_blank=True, default="", max_length=SCORE_NAME_CHARACTERS
     )
 
-    def validate_filter(self, value: dict[str, str]) -> dict[str, str]:
+    def validate_filter(self, value: dict[str, Any]) -> dict[str, Any]:
         given = {name: text for name, text in value.items() if text != ""}
         unknown = sorted(given.keys() - RequestParameters().fields.keys())
         if unknown:

@@ -4,8 +4,8 @@ INSERT INTO ingest (
     provider, model, requested_model, error_type, error_code, error_message, finish_reason, is_stream, cache_status,
     retry_count, fallback_used, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens,
     reasoning_tokens, tokens_estimated, cost_known, cost_input_usd, cost_cache_read_usd, cost_cache_write_usd,
-    cost_output_usd, cost_usd, latency_ms, ttft_ms, retention_days, attempts, spans_derived, prompt, completion, request,
-    response
+    cost_output_usd, cost_usd, latency_ms, ttft_ms, retention_days, attempts, attributes,
+    spans_derived, prompt, completion, request, response
 )
 $history
 SELECT
@@ -23,6 +23,11 @@ SELECT
         fate = 'failed', concat('[', stumble, first_offset, '},', stumble, last_offset, '}]'),
         stumbles, concat('[', stumble, first_offset, '},', last_attempt, ']'),
         concat('[', last_attempt, ']')
+    ),
+    -- As keys of four teams with metadata would have it.
+    map(
+        'metadata.team', ['search', 'shop', 'support', 'billing'][1 + api_key % 4],
+        'metadata.stage', if(api_key % 3 = 0, 'test', 'production')
     ),
     true,
     if({with_texts:Bool}, concat(prompt_head, own_words, prompt_tail), ''), completion,

@@ -14,7 +14,7 @@ from analytics.deletion.services import delete_request
 from analytics.exports.lines import export_lines
 from analytics.exports.streaming import streamed_file
 from analytics.parameters.ranges import parse_range
-from analytics.parameters.requests import ExportParameters, HistogramParameters, ListParameters, RequestParameters
+from analytics.parameters.requests import ExportParameters, FacetParameters, HistogramParameters, ListParameters
 from analytics.presenters import requests, timelines
 from analytics.queries.request_sorting import RequestSort
 from analytics.queries.usage import Interval
@@ -40,7 +40,7 @@ class RequestViewSet(ProjectViewSet):
         """The list has the newest first, or another order by `sort`. Its links lead on by `cursor`, however long it is,
         unless `offset` is given. Previews and the error's message are null for a reader without content."""
         page = parse_page(request)
-        given = ListParameters(data=request.query_params.dict())
+        given = ListParameters(data=request.query_params)
         filters, sort, position = given.to_filter(), given.to_sort(), given.to_position()
         if page.offset and (position or not sort.by_time):
             raise ValidationError(f"offset: {_NO_OFFSET}", details={"offset": [_NO_OFFSET]})
@@ -77,18 +77,20 @@ class RequestViewSet(ProjectViewSet):
         """The turns have one form for all client protocols. Long texts are cut."""
         return Response(requests.conversation(self.project_id, request_id))
 
-    @operation("requestFacets", "Count the values of requests", query=[RequestParameters], answer=RequestFacets)
+    @operation("requestFacets", "Count the values of requests", query=[FacetParameters], answer=RequestFacets)
     @action(detail=False)
     def facets(self, request: Request) -> Response:
-        """For each column that has few values, the ten most common ones among the requests that match."""
-        filters = RequestParameters(data=request.query_params.dict()).to_filter()
-        return Response(requests.facets(self.project_id, filters))
+        """For each column that has few values, the ten most common ones among the requests that match. With
+        `without_own` each is counted without its own filter, so that the values beside the chosen ones are there."""
+        given = FacetParameters(data=request.query_params)
+        filters = given.to_filter()
+        return Response(requests.facets(self.project_id, filters, without_own=given.validated_data["without_own"]))
 
     @operation("requestHistogram", "Count requests over time", query=[HistogramParameters], answer=RequestHistogram)
     @action(detail=False)
     def histogram(self, request: Request) -> Response:
         """The requests that match in each minute, hour or day of the range, the oldest first."""
-        given = HistogramParameters(data=request.query_params.dict())
+        given = HistogramParameters(data=request.query_params)
         filters, interval = given.to_filter(), given.validated_data.get("interval")
         time_range = parse_range(request)
         chosen = Interval(interval) if interval else None
@@ -105,7 +107,7 @@ class RequestViewSet(ProjectViewSet):
     def export(self, request: Request) -> StreamingHttpResponse:
         """The answer is `application/x-ndjson`: one request per line, the oldest first. The last line of an export that
         failed is an error."""
-        given = ExportParameters(data=request.query_params.dict())
+        given = ExportParameters(data=request.query_params)
         filters = given.to_filter()
         lines = export_lines(self.project_id, filters, content=given.validated_data["include_content"])
         return streamed_file(self.project_id, lines, "application/x-ndjson", "requests.ndjson")

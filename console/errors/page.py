@@ -1,20 +1,28 @@
-"""The errors of a range: each kind with its plot, when it was first and last seen, and a request of it."""
+"""The errors of a range: each kind with its plot, when it was first and last seen, and its latest request beside the
+list."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from django.utils.html import format_html
 from typing_extensions import override
 
 from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
-from analytics.presenters import metrics
+from analytics.presenters import metrics, requests
 from analytics.presenters.providers import error_groups
 from analytics.presenters.spend import range_before
+from analytics.queries.error_groups import FIELDS
+from analytics.queries.request_filters import RequestFilter, conditions_of
 from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_address, keep_figure
+from console.requests.peek import PEEK, peek_panels
+from console.requests.query import QueryProblem, parse_query
 from core.ui import formats
+from core.ui.filters import Facet, FacetValue, FilterField, Filters
 from core.ui.marks import id_link
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
@@ -23,12 +31,25 @@ from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.ui.tiles import Tile
 from core.wire.pagination import Page as ListPage
+from integrations.registry import provider_title
 
 PAGE_ROWS = 25
 # The plot of all errors names the most frequent groups; the colours of a plot are six.
 _NAMED_SERIES = 5
 _SPARKLINE_POINTS = 45
 _REQUESTS = "analytics_requests_changelist"
+_FAILED = ("error", "interrupted")
+_FIELDS = tuple(
+    FilterField(name, label, is_several=True)
+    for name, label in (
+        ("error_code", "Error code"),
+        ("model", "Model"),
+        ("provider", "Provider"),
+        ("operation", "Operation"),
+        ("error_type", "Error type"),
+        ("status_code", "HTTP status"),
+    )
+)
 
 
 @register_page
@@ -39,11 +60,58 @@ class ErrorsPage(Page):
     template = "errors/page.html"
 
     @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        query = visit.request.GET
+        try:
+            _chosen(visit)
+        except QueryProblem as problem:
+            return {"filters": Filters(_FIELDS, query, errors=problem.errors)}
+        return {
+            "filters": Filters(_FIELDS, query),
+            "is_readable": True,
+            "columns": Table("Errors", _columns(visit), [], Empty(""), query=query, has_chooser=True),
+            "peek_close": page_link(query, peek="") if query.get(PEEK) else "",
+        }
+
+    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        try:
+            filters = _chosen(visit)
+        except QueryProblem:
+            return ()
         return [
+            Panel("facets", "Filters", "ui/facets.html", lambda: _facets(visit, filters)),
             Panel("totals", "Errors in this range", "panels/tiles.html", lambda: _totals(visit)),
-            Panel("groups", "By code, model and provider", "errors/errors.html", lambda: _groups(visit), is_wide=True),
+            Panel("groups", "By code, model and provider", "errors/errors.html", lambda: _groups(visit, filters)),
+            *peek_panels(visit),
         ]
+
+
+def _chosen(visit: Visit) -> RequestFilter:
+    """Returns the filter of the address. Raises QueryProblem."""
+    filters = parse_query(visit, further=("p",)).filters
+    given = conditions_of(filters).conditions.keys() - {"start", "end"}
+    if others := sorted(given - set(FIELDS)):
+        raise QueryProblem({name: ["Kinds of errors are not told apart by it."] for name in others})
+    return replace(filters, start=None, end=None)
+
+
+def _facets(visit: Visit, filters: RequestFilter) -> Mapping[str, Any]:
+    failed = replace(filters, start=visit.period.start, end=visit.period.end, outcome=_FAILED)
+    found = {one["name"]: one for one in requests.facets(visit.project.pk, failed, without_own=True)["facets"]}
+    facets = [
+        Facet(
+            item.name,
+            item.label,
+            [
+                FacetValue(one["value"], one["request_count"], _named(item.name, one["value"]))
+                for one in entry["values"]
+            ],
+        )
+        for item in _FIELDS
+        if (entry := found.get(item.name))
+    ]
+    return {"filters": Filters(_FIELDS, visit.request.GET, facets=facets)}
 
 
 def _totals(visit: Visit) -> dict[str, Any]:
@@ -89,20 +157,27 @@ def _compared(now: float, before: float) -> str:
     return f"{changed} against the range before" if changed else f"{formats.number(before)} in the range before"
 
 
-def _groups(visit: Visit) -> dict[str, Any]:
+def _named(field: str, value: str) -> str:
+    return provider_title(value) if field == "provider" else value
+
+
+def _groups(visit: Visit, filters: RequestFilter) -> dict[str, Any]:
     number = page_number(visit.request.GET)
     page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
-    found = error_groups(visit.project.pk, TimeRange(visit.period.start, visit.period.end), page)
+    time_range = TimeRange(visit.period.start, visit.period.end)
+    found = error_groups(visit.project.pk, time_range, page, filters=filters)
     return {
         "plot": None if number > 1 or not found.results else _plot(visit, found.results, found.more["starts"]),
         "table": Table(
-            caption=f"{found.count} kinds of errors, the most frequent first",
+            caption=f"{found.count} kind{'' if found.count == 1 else 's'} of errors, the most frequent first",
             columns=_columns(visit),
             rows=found.results,
             empty=Empty("No request failed in this range.", visit.link_if_there(_REQUESTS), "See all requests"),
             query=visit.request.GET,
             keep=keep_address(visit, "Error codes", ChartKind.RANKING, ["error_count"], group_by="error_code"),
-            key=lambda group: _requests(visit, group),
+            key=lambda group: page_link(visit.request.GET, peek=str(group["sample_request_id"] or "")),
+            is_current=lambda group: str(group["sample_request_id"]) == visit.request.GET.get(PEEK),
+            has_chooser=True,
             next_url=page_link(visit.request.GET, p=str(number + 1)) if page.offset + PAGE_ROWS < found.count else "",
             previous_url=page_link(visit.request.GET, p=str(number - 1) if number > 2 else "") if number > 1 else "",
         ),
@@ -124,6 +199,8 @@ def _plot(visit: Visit, groups: Sequence[Mapping[str, Any]], starts: Sequence[An
         kind="stacked",
         brush=visit.link_if_there(_REQUESTS, outcome="error"),
         keep=keep_address(visit, "Errors over time", ChartKind.BARS, ["error_count"], group_by="error_code"),
+        caption=False,
+        is_slim=True,
     )
 
 
@@ -139,14 +216,19 @@ def _columns(visit: Visit) -> list[Column]:
         Column("model", "Model", lambda group: group["model"] or "before any model"),
         Column("provider", "Provider", lambda group: group["provider"] or formats.NONE),
         Column("status", "Status", lambda group: ", ".join(map(str, group["status_codes"]))),
-        Column("count", "Errors", lambda group: formats.number(group["error_count"]), is_numeric=True),
+        Column("count", "Errors", lambda group: _count(visit, group), is_numeric=True),
         Column("share", "Share", lambda group: formats.share(group["percentage"] / 100), is_numeric=True),
         Column("plot", "Over time", _sparkline, gives_way=True),
-        Column("first", "First seen", lambda group: formats.moment(group["first_seen"]), gives_way=True),
+        Column("first", "First seen", lambda group: formats.moment(group["first_seen"]), is_default=False),
         Column("last", "Last seen", lambda group: formats.moment(group["last_seen"])),
-        Column("sample", "Latest request", sample),
+        Column("sample", "Latest request", sample, is_default=False),
         Column("type", "Type", lambda group: group["type"], is_default=False),
     ]
+
+
+def _count(visit: Visit, group: Mapping[str, Any]) -> Any:
+    count, href = formats.number(group["error_count"]), _requests(visit, group)
+    return format_html('<a href="{}">{}</a>', href, count) if href else count
 
 
 def _sparkline(group: Mapping[str, Any]) -> Any:

@@ -1,9 +1,10 @@
-"""The columns of the table of requests."""
+"""The columns of the list of requests, of which each request is one line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
@@ -12,56 +13,67 @@ from django.utils.safestring import SafeString
 from analytics.models import Score
 from analytics.request_log.record import RequestEntry
 from core.ui.formats import NONE, duration, moment, money, number
-from core.ui.marks import id_link, status
+from core.ui.marks import id_link, mark
 from core.ui.pages import Visit
 from core.ui.tables import Column, page_link
 
 _PREVIEW_CHARACTERS = 120
-_REASON_CHARACTERS = 80
 _MAX_SCORES = 3
 
 Cell = SafeString | str
 
 
-def columns_of(visit: Visit, scores: Mapping[str, Sequence[Score]]) -> Sequence[Column]:
-    """Returns the columns; `scores` are those of the page's requests by id."""
+def columns_of(
+    visit: Visit, scores: Mapping[str, Sequence[Score]], keys: Mapping[int, str] = MappingProxyType({})
+) -> Sequence[Column]:
+    """Returns the columns; `scores` are those of the page's requests by id, `keys` the names of their API keys."""
     query = visit.request.GET
 
-    def filtered(name: str, value: str) -> Cell:
+    def filtered(name: str, value: str, label: str = "") -> Cell:
         if not value:
             return NONE
-        href = page_link(query, **{name: value, "cursor": ""})
-        return format_html('<a data-id="{}" href="{}" title="{}">{}</a>', value, href, value, _cut(value, 24))
+        href = page_link(query, **{name: value, "cursor": "", "peek": ""})
+        return format_html('<a data-id="{}" href="{}">{}</a>', value, href, _cut(label or value, 24))
 
     def session(row: RequestEntry) -> Cell:
         session_id = row["session_id"]
         if not session_id:
             return NONE
         page = visit.link_if_there("session", visit.project.pk, session_id)
-        return id_link(page or page_link(query, session_id=session_id, cursor=""), session_id)
+        return id_link(page or page_link(query, session_id=session_id, cursor="", peek=""), session_id)
 
     def key(row: RequestEntry) -> Cell:
-        return filtered("api_key_id", str(row["api_key_id"] or ""))
+        number_of = row["api_key_id"]
+        return (
+            filtered("api_key_id", str(number_of), keys.get(number_of, f"deleted key {number_of}"))
+            if number_of
+            else NONE
+        )
 
     def judged(row: RequestEntry) -> Cell:
         return _scores(scores.get(str(row["request_id"]), ()))
 
-    texts = [
-        Column("prompt_preview", "Request text", lambda row: _cut(row["prompt_preview"]), is_default=False),
-        Column("completion_preview", "Answer text", lambda row: _cut(row["completion_preview"]), is_default=False),
-    ]
+    texts = [Column("completion_preview", "Answer text", lambda row: _cut(row["completion_preview"]), is_default=False)]
     return [
         Column("time", "Time", lambda row: moment(row["created_at"]), sort="created_at"),
-        Column("user", "User", lambda row: filtered("user_id", row["user_id"])),
-        Column("session", "Session", session),
+        Column("outcome", "Outcome", lambda row: mark(row["outcome"])),
         Column("model", "Model", lambda row: row["model"] or row["requested_model"] or NONE),
-        Column("provider", "Provider", lambda row: row["provider"] or NONE),
-        Column("outcome", "Outcome", outcome_cell),
+        Column("user", "User", lambda row: filtered("user_id", row["user_id"])),
+        Column("prompt_preview", "Input" if visit.sees_content else "Reason", text_cell),
         Column("tokens", "Tokens", lambda row: number(row["total_tokens"]), is_numeric=True),
         Column("cost", "Cost", cost_cell, sort="cost_usd", is_numeric=True),
         Column("latency", "Took", lambda row: duration(row["latency_ms"]), sort="latency_ms", is_numeric=True),
-        Column("ttft", "First token", lambda row: duration(row["ttft_ms"]), sort="ttft_ms", is_numeric=True),
-        Column("scores", "Scores", judged),
+        Column(
+            "ttft",
+            "First token",
+            lambda row: duration(row["ttft_ms"]),
+            sort="ttft_ms",
+            is_numeric=True,
+            is_default=False,
+        ),
+        Column("session", "Session", session, is_default=False),
+        Column("provider", "Provider", lambda row: row["provider"] or NONE, is_default=False),
+        Column("scores", "Scores", judged, is_default=False),
         Column("operation", "Operation", lambda row: row["operation"], is_default=False),
         Column("source", "Source", lambda row: row["source"], is_default=False),
         Column("status_code", "HTTP status", lambda row: str(row["status_code"]), is_numeric=True, is_default=False),
@@ -77,17 +89,20 @@ def columns_of(visit: Visit, scores: Mapping[str, Sequence[Score]]) -> Sequence[
     ]
 
 
-def outcome_cell(row: RequestEntry) -> Cell:
-    """Returns the outcome and, of a request that failed, why."""
+def text_cell(row: RequestEntry) -> Cell:
+    """Returns why the request failed, or else how its input begins. Both are empty for a reader without content, who
+    sees the error's code."""
     error = row["error"]
     if error is None:
-        return status(row["outcome"])
-    message = _cut(error["message"], _REASON_CHARACTERS)
-    reason = error["code"] or error["type"]
-    return format_html(
-        '{} <span class="reason" title="{}">{}</span> <small>{}</small>',
-        status(row["outcome"]), error["message"] or "", reason, message,
-    )  # fmt: skip
+        return _cut(_question(row["prompt_preview"] or ""))
+    message = _cut(" ".join((error["message"] or "").split()))
+    return format_html('<b class="reason">{}</b> {}', error["code"] or error["type"], message)
+
+
+def _question(preview: str) -> str:
+    """Returns a preview of messages from the user's first on: the texts of a system prompt are the same in each row."""
+    _, found, rest = preview.partition("user: ")
+    return " ".join((rest if found else preview).split())
 
 
 def cost_cell(row: RequestEntry) -> str:

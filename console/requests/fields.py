@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 from uuid import UUID
 
 from django.http import QueryDict
 
+from analytics.queries.request_filters import RequestSignal
 from analytics.request_log.record import Operation, Outcome
 from analytics.wire.request_figures import FacetEntry
 from core.lookup.registry import Kind, as_uuid, look_up
+from core.models import ApiKey, Team
 from core.roles import Right
-from core.ui.filters import Facet, FacetValue, FilterField, Filters
+from core.ui.filters import NOT, Facet, FacetValue, FilterField, Filters
+from integrations.registry import provider_title
 
-_SHOWN_VALUES = 5
 _SHOWN_CHARACTERS = 28
 
 
@@ -22,81 +25,122 @@ def _choices(values: Sequence[str]) -> list[tuple[str, str]]:
     return [(value, value.replace("_", " ")) for value in values]
 
 
+_SIGNALS: Final = (
+    (RequestSignal.CONTRACT.value, "broke its contract"),
+    (RequestSignal.TRUNCATED.value, "cut at the token limit"),
+    (RequestSignal.FALLBACK.value, "answered by a fallback"),
+    (RequestSignal.EMPTY.value, "empty answer"),
+)
+
+
+def _several(name: str, label: str, kind: str = "text", **rest: object) -> FilterField:
+    return FilterField(name, label, kind, is_several=True, **rest)  # type: ignore[arg-type]  # fields of the class
+
+
 FIELDS = (
-    FilterField("outcome", "Outcome", "choice", _choices([str(outcome) for outcome in Outcome])),
-    FilterField("user_id", "User"),
-    FilterField("session_id", "Session"),
-    FilterField("provider", "Provider"),
-    FilterField("model", "Model"),
-    FilterField("error_code", "Error code"),
+    _several("outcome", "Outcome", "choice", choices=_choices([str(outcome) for outcome in Outcome])),
+    _several("error_code", "Error code"),
+    _several("signal", "Answers that", "choice", choices=_SIGNALS),
+    _several("model", "Model"),
+    _several("provider", "Provider"),
+    _several("deployment", "Deployment"),
+    _several("user_id", "User"),
+    _several("session_id", "Session"),
+    _several("metadata", "Metadata", help="A name and a value, such as team:search."),
     FilterField("min_latency_ms", "Slower than (ms)", "number"),
     FilterField("min_cost_usd", "Dearer than ($)", "number"),
     FilterField("min_ttft_ms", "First token later than (ms)", "number"),
     FilterField("max_latency_ms", "Faster than (ms)", "number"),
     FilterField("max_cost_usd", "Cheaper than ($)", "number"),
     FilterField("max_ttft_ms", "First token before (ms)", "number"),
-    FilterField("operation", "Operation", "choice", _choices([str(operation) for operation in Operation])),
-    FilterField("source", "Source", help="gateway, playground, judge or agent"),
-    FilterField("status_code", "HTTP status", "number"),
-    FilterField("error_type", "Error type"),
-    FilterField("requested_model", "Model asked for"),
-    FilterField("deployment", "Deployment"),
-    FilterField("api_key_id", "Number of the API key", "number"),
-    FilterField("team_id", "Number of the team", "number"),
-    FilterField("prompt_config_id", "Id of the prompt"),
-    FilterField("prompt_version", "Version of the prompt", "number"),
-    FilterField("rollout_id", "Id of the rollout"),
-    FilterField("variant", "Arm of the rollout", "choice", _choices(["target", "baseline"])),
-    FilterField("language", "Language", help="ISO 639 code, of requests of rollouts"),
-    FilterField("client_request_id", "The client's own request id"),
+    _several("operation", "Operation", "choice", choices=_choices([str(operation) for operation in Operation])),
+    _several("source", "Source", help="gateway, playground, judge or agent"),
+    _several("status_code", "HTTP status", "number"),
+    _several("error_type", "Error type"),
+    _several("requested_model", "Model asked for"),
+    _several("api_key_id", "API key", "choice"),
+    _several("team_id", "Team", "choice"),
+    _several("prompt_config_id", "Prompt", "choice"),
+    _several("prompt_version", "Version of the prompt", "number"),
+    _several("rollout_id", "Rollout"),
+    _several("variant", "Arm of the rollout", "choice", choices=_choices(["target", "baseline"])),
+    _several("language", "Language", help="ISO 639 code, of requests of rollouts"),
+    _several("client_request_id", "The client's own request id"),
 )
-
-_LABELS = {field.name: field.label for field in FIELDS} | {"prompt_config_id": "Prompt"}
-
-
-# Filters whose values are ids of records that people know by name.
-_NAMED = {"prompt_config_id": Kind.PROMPT, "rollout_id": Kind.ROLLOUT}
-
-
-def named_fields(project_id: UUID, query: QueryDict) -> Sequence[FilterField]:
-    """Returns the fields, whose chips have the names of chosen prompts and rollouts."""
-    return [
-        replace(field, choices=list(_names(project_id, field.name, [query.get(field.name, "")]).items()))
-        if field.name in _NAMED
-        else field
-        for field in FIELDS
-    ]
+_LABELS = {field.name: field.label for field in FIELDS}
+# In this order beside the list; of the others one value alone tells nothing.
+_SHOWN = (
+    "outcome", "error_code", "signal", "model", "provider", "deployment", "user_id", "api_key_id", "team_id",
+    "prompt_config_id", "metadata", "operation", "source",
+)  # fmt: skip
+_TELLING_ALONE = frozenset({"outcome", "error_code", "signal", "prompt_config_id", "metadata", "api_key_id", "team_id"})
+_DELETED = {"api_key_id": "deleted key {}", "team_id": "deleted team {}"}
+_MAX_CHOICES = 200
 
 
-def facets_of(project_id: UUID, entries: Sequence[FacetEntry], query: QueryDict) -> Filters:
-    """Returns the commonest values with their counts as links. What has one value alone tells nothing and is left
-    out, unless it is chosen."""
+def named_fields(project_id: UUID, query: QueryDict, prompts: Iterable[tuple[UUID, str]]) -> Sequence[FilterField]:
+    """Returns the fields: keys, teams and prompts are chosen by their names, and chips have the names of rollouts."""
+    keys = ApiKey.objects.for_project(project_id).order_by("name").values_list("pk", "name")[:_MAX_CHOICES]
+    teams = Team.objects.for_project(project_id).order_by("name").values_list("pk", "name")[:_MAX_CHOICES]
+    choices: Mapping[str, list[tuple[str, str]]] = {
+        "team_id": [(str(pk), name) for pk, name in teams],
+        "api_key_id": [(str(pk), name) for pk, name in keys],
+        "prompt_config_id": [(str(pk), name) for pk, name in list(prompts)[:_MAX_CHOICES]],
+        "rollout_id": list(_rollout_names(project_id, _chosen(query, "rollout_id")).items()),
+    }
+    return [replace(field, choices=choices[field.name]) if field.name in choices else field for field in FIELDS]
+
+
+def facets_of(entries: Sequence[FacetEntry], query: QueryDict, fields: Sequence[FilterField]) -> Filters:
+    """Returns the commonest values with their counts as links. `fields` have the names of what is an id."""
+    by_name = {entry["name"]: entry for entry in entries}
+    names = {field.name: dict(field.choices) for field in fields}
     facets = [
-        Facet(
-            entry["name"],
-            _LABELS[entry["name"]],
-            _facet_values(project_id, entry),
-        )
-        for entry in entries
-        if len(entry["values"]) > 1 or query.get(entry["name"])
+        facet
+        for name in _SHOWN
+        if name in by_name and _is_telling(by_name[name], by_name["provider"], query)
+        for facet in _facets(name, by_name[name], names[name])
     ]
-    return Filters(FIELDS, query, facets=facets)
+    return Filters(fields, query, facets=facets)
 
 
-def _facet_values(project_id: UUID, entry: FacetEntry) -> Sequence[FacetValue]:
-    shown = entry["values"][:_SHOWN_VALUES]
-    names = _names(project_id, entry["name"], [value["value"] for value in shown])
-    return [
-        FacetValue(value["value"], value["request_count"], _short(names.get(value["value"], value["value"])))
-        for value in shown
-    ]
+def _is_telling(entry: FacetEntry, provider: FacetEntry, query: QueryDict) -> bool:
+    name, values = entry["name"], {value["value"] for value in entry["values"]}
+    if _chosen(query, name):
+        return True
+    if name == "deployment" and values == {value["value"] for value in provider["values"]}:
+        return False
+    return len(values) >= (1 if name in _TELLING_ALONE else 2)
 
 
-def _names(project_id: UUID, field: str, ids: Iterable[str]) -> Mapping[str, str]:
-    """Returns the names of records by id, for a field that filters by such ids; deleted records have none."""
-    if field not in _NAMED:
-        return {}
-    found = (look_up(project_id, key, [Right.READ], [_NAMED[field]]) for key in ids if as_uuid(key))
+def _facets(name: str, entry: FacetEntry, names: Mapping[str, str]) -> Sequence[Facet]:
+    """Returns the facet, and one for each name of metadata."""
+    if name != "metadata":
+        found = [
+            FacetValue(one["value"], one["request_count"], names.get(one["value"]) or _unnamed(name, one["value"]))
+            for one in entry["values"]
+        ]
+        return [Facet(name, _LABELS[name], found)]
+    by_key: dict[str, list[FacetValue]] = {}
+    for one in entry["values"]:
+        key, _, value = one["value"].partition(":")
+        by_key.setdefault(key, []).append(FacetValue(one["value"], one["request_count"], _short(value)))
+    return [Facet(name, f"Metadata: {key}", values) for key, values in by_key.items()]
+
+
+def _unnamed(name: str, value: str) -> str:
+    if name == "provider":
+        return provider_title(value)
+    return _DELETED[name].format(value) if name in _DELETED else _short(value)
+
+
+def _chosen(query: QueryDict, name: str) -> list[str]:
+    return [*query.getlist(name), *query.getlist(f"{NOT}{name}")]
+
+
+def _rollout_names(project_id: UUID, ids: Iterable[str]) -> Mapping[str, str]:
+    """Returns the names of rollouts by id; deleted ones have none."""
+    found = (look_up(project_id, key, [Right.READ], [Kind.ROLLOUT]) for key in ids if as_uuid(key))
     return {match.id: match.label for matches in found for match in matches}
 
 

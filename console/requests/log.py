@@ -1,11 +1,11 @@
-"""The page of the request log: how many requests there were when, their commonest values, and the list itself."""
+"""The page of the request log: filters at its side, how many requests there were when, the list, and the chosen request
+beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -15,22 +15,24 @@ from analytics.models import ChartKind, ListPage
 from analytics.presenters import requests
 from analytics.presenters.requests import request_page
 from analytics.queries.request_sorting import RequestSort
-from analytics.request_log.record import RequestEntry
 from analytics.scores.selectors import scores_by_request
 from analytics.wire.request_figures import RequestHistogram
 from analytics.wire.texts import request_without_texts
 from console.dashboards.keeping import keep_address
 from console.requests.columns import columns_of
 from console.requests.fields import facets_of, named_fields
+from console.requests.peek import PEEK, peek_panels
 from console.requests.query import QueryProblem, RequestQuery, chosen_filters, parse_query
 from console.saved_views.forms import handle_view_form, view_context
-from core.ui.filters import Filters
+from core.models import ApiKey
+from core.ui.filters import FilterField, Filters
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series
 from core.ui.registry import register_page
 from core.ui.tables import Empty, Table, page_link
 from core.wire.pagination import CursorListing
+from prompts.models import PromptConfig
 
 LIMIT = 50
 _ORDERS = {
@@ -67,10 +69,12 @@ class RequestsPage(Page):
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query, errors = visit.request.GET, _problems(visit)
-        exported = {**chosen_filters(query), "sort": "", "cursor": ""}
+        exported = chosen_filters(query)
         return {
-            "filters": Filters(named_fields(visit.project.pk, query), query, errors=errors),
+            "filters": Filters(_fields(visit), query, errors=errors),
             "is_readable": not errors,
+            "columns": _chooser(visit),
+            "peek_close": page_link(query, peek="") if query.get(PEEK) else "",
             "export": visit.link_if_there("analytics_requests_export", **exported),
             "review": visit.link_if_there("reviews", **chosen_filters(query)),
             "trial": visit.link_if_there("trial_form", **chosen_filters(query)),
@@ -85,19 +89,11 @@ class RequestsPage(Page):
             return ()
         return [
             Panel(
-                "histogram",
-                "Requests over time",
-                "requests/histogram.html",
-                partial(_histogram, visit, request_query),
+                "histogram", "Requests over time", "requests/histogram.html", partial(_histogram, visit, request_query)
             ),
-            Panel("facets", "Commonest values", "requests/facets.html", partial(_facets, visit, request_query)),
-            Panel(
-                "requests",
-                "The requests",
-                "requests/rows.html",
-                partial(_list, visit, request_query),
-                is_wide=True,
-            ),
+            Panel("facets", "Filters", "requests/facets.html", partial(_facets, visit, request_query)),
+            Panel("requests", "The requests", "requests/rows.html", partial(_list, visit, request_query)),
+            *peek_panels(visit),
         ]
 
     @override
@@ -125,7 +121,7 @@ def _plot(visit: Visit, found: RequestHistogram) -> Plot:
         "cancelled": ("warn", [row["cancelled_count"] for row in rows]),
         "failed": ("bad", [row["error_count"] for row in rows]),
     }
-    brush = page_link(visit.request.GET, range="custom", start="", end="", cursor="")
+    brush = page_link(visit.request.GET, range="custom", start="", end="", cursor="", peek="")
     return Plot(
         title=f"Requests by {found['interval']}",
         times=[row["start"] for row in rows],
@@ -146,13 +142,14 @@ def _plot(visit: Visit, found: RequestHistogram) -> Plot:
         ),
         caption=False,
         empty="No requests in this range.",
+        is_slim=True,
     )
 
 
 def _facets(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
-    entries = requests.facets(visit.project.pk, request_query.filters)["facets"]
+    entries = requests.facets(visit.project.pk, request_query.filters, without_own=True)["facets"]
     since = max((entry["counted_since"] for entry in entries if entry["counted_since"]), default=None)
-    return {"filters": facets_of(visit.project.pk, entries, visit.request.GET), "counted_since": since}
+    return {"filters": facets_of(entries, visit.request.GET, _fields(visit)), "counted_since": since}
 
 
 def _list(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
@@ -165,24 +162,33 @@ def _list(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
 def _table(visit: Visit, request_query: RequestQuery, found: CursorListing) -> Table:
     query, project_id = visit.request.GET, visit.project.pk
     scores = scores_by_request(project_id, [str(row["request_id"]) for row in found.results])
-
-    def address(row: RequestEntry) -> str:
-        request_id: UUID = row["request_id"]
-        return visit.link("analytics_requests_detail", project_id, request_id)
+    numbers = {row["api_key_id"] for row in found.results if row["api_key_id"]}
+    keys = ApiKey.objects.for_project(project_id).filter(pk__in=numbers).values_list("pk", "name")
 
     return Table(
         caption=f"Requests, {_ORDERS[request_query.sort]} first",
-        columns=columns_of(visit, scores),
+        columns=columns_of(visit, scores, dict(keys)),
         rows=found.results,
         empty=_empty(visit, request_query),
         query=query,
         sort=request_query.sort,
         count=found.count,
-        next_url=page_link(query, cursor=found.next) if found.next else "",
-        previous_url=page_link(query, cursor=found.previous) if found.previous else "",
-        key=address,
+        next_url=page_link(query, cursor=found.next, peek="") if found.next else "",
+        previous_url=page_link(query, cursor=found.previous, peek="") if found.previous else "",
+        key=lambda row: page_link(query, peek=str(row["request_id"])),
+        is_current=lambda row: str(row["request_id"]) == query.get(PEEK),
         has_chooser=True,
     )
+
+
+def _chooser(visit: Visit) -> Table:
+    """Returns the table without its rows, whose columns can be chosen."""
+    return Table("Requests", columns_of(visit, {}), [], Empty(""), query=visit.request.GET, has_chooser=True)
+
+
+def _fields(visit: Visit) -> Sequence[FilterField]:
+    prompts = PromptConfig.objects.for_project(visit.project.pk).order_by("name").values_list("pk", "name")
+    return named_fields(visit.project.pk, visit.request.GET, prompts)
 
 
 def _empty(visit: Visit, request_query: RequestQuery) -> Empty:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,14 @@ from django.http import QueryDict
 from rest_framework.exceptions import ValidationError
 
 from analytics.parameters.ranges import TimeRange
-from analytics.parameters.requests import ListParameters
+from analytics.parameters.requests import SEVERAL, ListParameters
+from analytics.parameters.values import Given, values_by_name
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_sorting import Position, RequestSort
 from core.ui.pages import Visit
 
-# The parameters of every page's address, and of a table.
-_OF_PAGES = frozenset({"project", "range", "start", "end", "tz", "panel", "columns"})
+# The parameters of every page's address, of a table, and of the request that is shown beside the list.
+_OF_PAGES = frozenset({"project", "range", "start", "end", "tz", "panel", "columns", "peek"})
 _OF_THE_RANGE = frozenset({"start_date", "end_date"})
 _MAX_NAME_CHARACTERS = 100
 
@@ -28,7 +29,7 @@ class RequestQuery:
     position: Position | None
     time_range: TimeRange
     # The filters as they stand in the address.
-    given: Mapping[str, str]
+    given: Given
 
 
 class QueryProblem(Exception):
@@ -39,29 +40,35 @@ class QueryProblem(Exception):
         self.errors = errors
 
 
-def parse_query(visit: Visit) -> RequestQuery:
-    """Returns what the address asks for, within the range of the page. Raises QueryProblem."""
+def parse_query(visit: Visit, further: Collection[str] = ()) -> RequestQuery:
+    """Returns what the address asks for, within the range of the page, which may have `further` parameters. Raises
+    QueryProblem."""
     query = visit.request.GET
     known = set(ListParameters().fields) - _OF_THE_RANGE
-    unknown = sorted(set(query) - known - _OF_PAGES)
+    unknown = sorted(set(query) - known - _OF_PAGES - set(further))
     problems = {name[:_MAX_NAME_CHARACTERS]: ["There is no such filter."] for name in unknown}
     period = visit.period
     bounds = {"start_date": period.start.isoformat(), "end_date": period.end.isoformat()}
-    chosen = chosen_filters(query)
-    parameters = ListParameters(data={**{name: query[name] for name in known & set(query)}, **bounds})
+    given = {name: value for name, value in values_by_name(query, SEVERAL).items() if name in known}
+    parameters = ListParameters(data={**given, **bounds})
     try:
         filters, sort, position = parameters.to_filter(), parameters.to_sort(), parameters.to_position()
     except ValidationError as error:
         raise QueryProblem({**problems, **_messages(error)}) from error
     if problems:
         raise QueryProblem(problems)
-    return RequestQuery(filters, sort, position, TimeRange(period.start, period.end), chosen)
+    return RequestQuery(filters, sort, position, TimeRange(period.start, period.end), chosen_filters(query))
 
 
-def chosen_filters(query: QueryDict) -> Mapping[str, str]:
+def chosen_filters(query: QueryDict) -> Given:
     """Returns the filters of the address that are not empty, without order and place."""
     names = set(ListParameters().fields) - _OF_THE_RANGE - {"sort", "cursor"}
-    return {name: str(query[name]) for name in sorted(names & set(query)) if query[name]}
+    chosen: Given = {}
+    for name in sorted(names & set(query)):
+        values = [str(value) for value in query.getlist(name) if value]
+        if values:
+            chosen[name] = values if len(values) > 1 else values[0]
+    return chosen
 
 
 def _messages(error: ValidationError) -> Mapping[str, Sequence[str]]:

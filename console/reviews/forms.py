@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from django import forms
+from django.http import QueryDict
 from typing_extensions import override
 
 from analytics.models.reviews import INSTRUCTIONS_CHARACTERS, QUEUE_NAME_CHARACTERS, RubricKind
 from analytics.parameters.requests import RequestParameters
+from analytics.parameters.values import parse_parameters
 from analytics.reviews.services import MAX_ITEMS, NewQueue
 from analytics.serializers.reviews import DEFAULT_ITEMS, NewReviewQueueSerializer
 from core.ui.periods import CUSTOM, Period
@@ -62,10 +64,8 @@ class QueueForm(forms.Form):
         help_text="The name of a judge's scores, if it is another than that above.",
     )
 
-    def __init__(
-        self, period: Period, data: Mapping[str, Any] | None = None, query: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(data, initial={"filter": filter_text(query or {})})
+    def __init__(self, period: Period, data: Mapping[str, Any] | None = None, query: QueryDict | None = None) -> None:
+        super().__init__(data, initial={"filter": filter_text(query) if query else ""})
         self._period = period
         self._serializer: NewReviewQueueSerializer | None = None
 
@@ -90,7 +90,7 @@ class QueueForm(forms.Form):
         kind = cleaned["kind"]
         names = ("name", "score_name", "kind", "instructions", "sample_size", "compared_score_name")
         body: dict[str, Any] = {name: cleaned[name] for name in names}
-        body["filter"] = dict(parse_qsl(cleaned["filter"].lstrip("?"), keep_blank_values=True))
+        body["filter"] = parse_parameters(cleaned["filter"])
         if cleaned["in_range"]:
             # A named range ends now, and the second that is not over yet has requests too.
             end = {"end_date": self._period.end.isoformat()} if self._period.name == CUSTOM else {}
@@ -102,10 +102,10 @@ class QueueForm(forms.Form):
         return body
 
 
-def filter_text(query: Mapping[str, str]) -> str:
+def filter_text(query: QueryDict) -> str:
     """Returns the part of an address's query that filters requests, without its range of time."""
     known = RequestParameters().fields.keys() - set(_RANGE)
-    return urlencode([(name, value) for name, value in query.items() if name in known and value])
+    return urlencode([(name, value) for name, values in query.lists() for value in values if name in known and value])
 
 
 def _texts(problem: Any) -> list[str]:

@@ -41,7 +41,7 @@ class ReviewsPage(Page):
 
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        query = visit.request.GET.dict()
+        query = visit.request.GET
         return self._form_context(visit, QueueForm(visit.period, query=query), is_open=bool(filter_text(query)))
 
     @override

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from analytics.queries.request_filters import RequestSignal
 from analytics.queries.request_sorting import RequestSort
 from analytics.queries.variants import TARGET
 from core.ui.pages import Visit
@@ -28,6 +29,10 @@ _OF_METRICS: Mapping[str, tuple[str, Mapping[str, str]]] = MappingProxyType(
         Metric.LATENCY_P95: _SLOWEST,
         Metric.LATENCY_AVERAGE: _SLOWEST,
         Metric.COST: ("Dearest requests of the target", {"sort": RequestSort.DEAREST.value}),
+        Metric.CONTRACT: ("Answers of the target that broke the contract", {"signal": RequestSignal.CONTRACT.value}),
+        Metric.TRUNCATED: ("Answers of the target cut at the token limit", {"signal": RequestSignal.TRUNCATED.value}),
+        Metric.FALLBACK: ("Answers of the target by a fallback", {"signal": RequestSignal.FALLBACK.value}),
+        Metric.EMPTY: ("Empty answers of the target", {"signal": RequestSignal.EMPTY.value}),
     }
 )
 """The filters and orders of the request log that show the requests of a metric."""

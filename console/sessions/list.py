@@ -16,7 +16,9 @@ from analytics.parameters.sessions import SessionListParameters
 from analytics.presenters.sessions import SessionPage, session_page
 from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter
 from analytics.wire.sessions import SessionEntry
+from console.requests.peek import PEEK
 from console.saved_views.forms import handle_view_form, view_context
+from console.sessions.peek import peek_panels
 from core.ui.filters import FilterField, Filters
 from core.ui.formats import duration, moment, money, number
 from core.ui.pages import Page, Visit
@@ -49,20 +51,25 @@ class SessionsPage(Page):
 
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        views = view_context(visit, ListPage.SESSIONS)
+        query = visit.request.GET
+        shared = {
+            "columns": Table("Sessions", _columns(visit), [], Empty(""), query=query, has_chooser=True),
+            "peek_close": page_link(query, peek="") if query.get(PEEK) else "",
+            **view_context(visit, ListPage.SESSIONS),
+        }
         try:
             _chosen(visit)
         except ValidationError as error:
-            return {"filters": Filters(_FIELDS, visit.request.GET, errors=_errors_of(error)), **views}
-        return {"filters": Filters(_FIELDS, visit.request.GET), **views}
+            return {"filters": Filters(_FIELDS, query, errors=_errors_of(error)), **shared}
+        return {"filters": Filters(_FIELDS, query), **shared}
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        def load() -> Table:
+        def load() -> Mapping[str, Any]:
             filters, after = _chosen(visit)
-            return _table(visit, session_page(visit.project.pk, filters, after=after, limit=_LIMIT))
+            return {"table": _table(visit, session_page(visit.project.pk, filters, after=after, limit=_LIMIT))}
 
-        return [Panel.of_table("sessions", "Sessions", load, is_wide=True)]
+        return [Panel("sessions", "Sessions", "ui/lines.html", load), *peek_panels(visit)]
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
@@ -90,34 +97,40 @@ def _escaped(text: str) -> str:
     return text
 
 
-def _table(visit: Visit, page: SessionPage) -> Table:
-    project_id, query = visit.project.pk, visit.request.GET
+def _columns(visit: Visit) -> Sequence[Column]:
+    query = visit.request.GET
 
     def user(row: SessionEntry) -> Any:
         if not row["user_id"]:
             return ""
         return format_html('<a href="{}">{}</a>', _with_user(query, row["user_id"]), row["user_id"])
 
+    return [
+        Column("session", "Session", cell=lambda row: _short(row["session_id"])),
+        Column("user", "User", cell=user),
+        Column("last", "Last active", cell=lambda row: moment(row["ended_at"])),
+        Column("lasted", "Lasted", cell=_lasted, is_numeric=True, gives_way=True),
+        Column("requests", "Requests", cell=lambda row: number(row["request_count"]), is_numeric=True),
+        Column("errors", "Errors", cell=_errors, is_numeric=True),
+        Column("tokens", "Tokens", cell=lambda row: number(row["total_tokens"]), is_numeric=True),
+        Column("cost", "Cost", cell=_cost, is_numeric=True),
+        Column("feedback", "Feedback", cell=_feedback, is_numeric=True),
+        Column("first", "First request", cell=lambda row: moment(row["started_at"]), is_default=False),
+    ]
+
+
+def _table(visit: Visit, page: SessionPage) -> Table:
+    query = visit.request.GET
     return Table(
         caption="Sessions, the latest active first",
-        columns=[
-            Column("session", "Session", cell=lambda row: _short(row["session_id"])),
-            Column("user", "User", cell=user),
-            Column("last", "Last active", cell=lambda row: moment(row["ended_at"])),
-            Column("lasted", "Lasted", cell=_lasted, is_numeric=True, gives_way=True),
-            Column("requests", "Requests", cell=lambda row: number(row["request_count"]), is_numeric=True),
-            Column("errors", "Errors", cell=_errors, is_numeric=True),
-            Column("tokens", "Tokens", cell=lambda row: number(row["total_tokens"]), is_numeric=True),
-            Column("cost", "Cost", cell=_cost, is_numeric=True),
-            Column("feedback", "Feedback", cell=_feedback, is_numeric=True),
-            Column("first", "First request", cell=lambda row: moment(row["started_at"]), is_default=False),
-        ],
+        columns=_columns(visit),
         rows=page.results,
         empty=_empty(query),
         query=query,
-        next_url=page_link(query, cursor=page.next_cursor) if page.next_cursor else "",
-        previous_url=page_link(query, cursor=page.previous_cursor) if page.previous_cursor else "",
-        key=lambda row: visit.link("session", project_id, row["session_id"]),
+        next_url=page_link(query, cursor=page.next_cursor, peek="") if page.next_cursor else "",
+        previous_url=page_link(query, cursor=page.previous_cursor, peek="") if page.previous_cursor else "",
+        key=lambda row: page_link(query, peek=row["session_id"]),
+        is_current=lambda row: row["session_id"] == query.get(PEEK),
         has_chooser=True,
     )
 
@@ -131,7 +144,7 @@ def _empty(query: QueryDict) -> Empty:
 
 
 def _with_user(query: QueryDict, user_id: str) -> str:
-    return page_link(query, user_id=user_id, cursor="")
+    return page_link(query, user_id=user_id, cursor="", peek="")
 
 
 def _short(session_id: str) -> str:

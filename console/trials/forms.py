@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
@@ -12,6 +12,7 @@ from rest_framework.exceptions import ValidationError as InvalidBody
 
 from analytics.models import SavedView
 from analytics.parameters.requests import RequestParameters
+from analytics.parameters.values import Given, parse_parameters
 from analytics.queries.request_samples import SampleOrder
 from analytics.request_log.record import Outcome
 from core.errors import ApplicationError
@@ -91,7 +92,7 @@ class TrialForm(forms.Form):
     def further_filters(self) -> list[str]:
         """The filters that the form has no fields for, in words."""
         given = _known(str(self["further"].value() or ""))
-        return [f"{name.replace('_', ' ')} {value}" for name, value in given.items()]
+        return [f"{name.replace('_', ' ')} {in_words(value)}" for name, value in given.items()]
 
     def new_trial(self, start: str, end: str) -> NewTrial | None:
         """Returns the trial of a form that is valid, of inputs in the range; None with the faults as errors."""
@@ -126,15 +127,20 @@ class TrialForm(forms.Form):
         return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
-def initial_of(given: Mapping[str, str], config_id: str) -> dict[str, Any]:
-    """Returns what the address says of the form."""
+def in_words(value: Any) -> str:
+    """Returns the values of a filter, of which one is enough."""
+    return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def initial_of(given: Given, config_id: str) -> dict[str, Any]:
+    """Returns what the address says of the form. A field has one value: several stay with the further filters."""
     names = (*FILTERS, *(f"{side}{part}" for side in SIDES for part in ("", "_model", "_temperature")), "order")
-    found: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
-    others = {name: value for name, value in _known(urlencode(given)).items() if name not in FILTERS}
+    found: dict[str, Any] = {name: given[name] for name in names if given.get(name) and isinstance(given[name], str)}
+    others = {name: value for name, value in _filters(given).items() if name not in found}
     return {
         "prompt_config_id": config_id,
         "view": given.get("view", ""),
-        "further": urlencode(others),
+        "further": urlencode(others, doseq=True),
         "order": SampleOrder.NEWEST.value,
         "input_limit": given.get("input_limit") or DEFAULT_INPUTS,
         "judge": given.get("judge") == "on",
@@ -142,10 +148,14 @@ def initial_of(given: Mapping[str, str], config_id: str) -> dict[str, Any]:
     }
 
 
-def _known(query: str) -> dict[str, str]:
+def _known(query: str) -> Given:
     """Returns the filters of the request log in an address's query, without its range of time."""
+    return _filters(parse_parameters(query))
+
+
+def _filters(given: Given) -> Given:
     known = set(RequestParameters().fields) - {"start_date", "end_date"}
-    return {name: value for name, value in parse_qsl(query, max_num_fields=200) if name in known}
+    return {name: value for name, value in given.items() if name in known}
 
 
 def _version_choices(project_id: UUID) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from analytics.models import ListPage, SavedView
+from analytics.parameters.values import parse_parameters
 from analytics.saved_views import list_views
 from console.trials.forms import TrialForm, initial_of
 from core.errors import ApplicationError
@@ -58,8 +59,8 @@ class TrialFormPage(Page):
 
 def _begun(visit: Visit, *, is_bound: bool = False) -> TrialForm:
     """Returns the form as the address fills it in."""
-    given = visit.request.GET.dict()
-    initial = initial_of({name: str(value) for name, value in given.items()}, _config_of(visit))
+    given = parse_parameters(visit.request.GET.urlencode())
+    initial = initial_of(given, _config_of(visit))
     project_id, views = visit.project.pk, _views(visit)
     return TrialForm(project_id, views, initial) if is_bound else TrialForm(project_id, views, initial=initial)
 

@@ -13,7 +13,7 @@ from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from console.trials.forms import TrialForm
+from console.trials.forms import TrialForm, in_words
 from core.errors import ApplicationError
 from core.roles import Right
 from core.ui.pages import Page, Visit
@@ -145,7 +145,7 @@ def _trial(visit: Visit, route: Mapping[str, Any]) -> Trial:
 def _filter_in_words(trial: Trial) -> list[str]:
     """Returns what its inputs were chosen by, as the form names it."""
     labels = {name: str(field.label or name) for name, field in TrialForm.base_fields.items()}
-    given = {name: str(value) for name, value in trial.filter.items() if name not in ("start_date", "end_date")}
+    given = {name: in_words(value) for name, value in trial.filter.items() if name not in ("start_date", "end_date")}
     if config_id := given.get("prompt_config_id"):
         configs = PromptConfig.objects.for_project(trial.project_id).filter(pk=config_id)
         given["prompt_config_id"] = configs.values_list("name", flat=True).first() or config_id

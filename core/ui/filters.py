@@ -7,18 +7,28 @@ from dataclasses import dataclass, field
 
 from django.http import QueryDict
 
-from core.ui.tables import page_link
+from core.ui.tables import page_link, pairs_without
+
+NOT = "not_"
+"""Prefixes the parameter with the values that a filter leaves out."""
+
+# Parameters that mean nothing in another list.
+_OF_A_PLACE = ("cursor", "p", "panel", "peek")
+_NOWHERE = dict.fromkeys(_OF_A_PLACE, "")
+_SHOWN_VALUES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class FilterField:
-    """A filter by one parameter of the address. `kind` is `text`, `number` or `choice`."""
+    """A filter by one parameter of the address. `kind` is `text`, `number` or `choice`; one with `is_several` may be
+    given several times, and `not_` in front of its name leaves values out."""
 
     name: str
     label: str
     kind: str = "text"
     choices: Sequence[tuple[str, str]] = ()
     help: str = ""
+    is_several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +57,22 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class FacetLink:
+    """A value with the addresses that add it or take it away, and that leave it out or no longer do; the second is
+    empty for a filter without `not_`."""
+
     label: str
     count: int
     href: str
     is_chosen: bool
+    exclude: str = ""
+    is_excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FacetGroup:
+    label: str
+    shown: Sequence[FacetLink]
+    folded: Sequence[FacetLink]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +93,16 @@ class Filters:
     @property
     def chips(self) -> Iterator[Chip]:
         for item in self.fields:
-            value = self.query.get(item.name, "")
-            if value:
-                shown = dict(item.choices).get(value, value)
-                yield Chip(item.label, shown, page_link(self.query, **{item.name: "", "cursor": "", "p": ""}))
+            for name, label in ((item.name, item.label), (f"{NOT}{item.name}", f"{item.label} not")):
+                for value in filter(None, dict.fromkeys(self.query.getlist(name))):
+                    shown = dict(item.choices).get(value, value)
+                    yield Chip(label, shown, self._toggled(name, value))
 
     @property
     def shown_fields(self) -> Iterator[ShownField]:
+        """The fields; those that may have several values are empty, to add one."""
         for item in self.fields:
-            yield ShownField(item, self.query.get(item.name, ""))
+            yield ShownField(item, "" if item.is_several else self.query.get(item.name, ""))
 
     @property
     def problems(self) -> Iterator[str]:
@@ -88,22 +111,40 @@ class Filters:
                 yield f"{name}: {message}"
 
     @property
-    def kept(self) -> Mapping[str, str]:
-        """The parameters that the form sends along: project, range, order and columns."""
-        names = {item.name for item in self.fields} | {"cursor", "p", "panel"}
-        return {name: str(value) for name, value in self.query.dict().items() if name not in names}
+    def kept(self) -> Iterator[tuple[str, str]]:
+        """The parameters that the form sends along: project, range, order, columns, and values chosen before."""
+        replaced = {item.name for item in self.fields if not item.is_several}
+        return pairs_without(self.query, replaced | set(_OF_A_PLACE))
 
     @property
     def cleared(self) -> str:
-        return page_link(self.query, **{item.name: "" for item in self.fields}, cursor="", p="")
+        names = [name for item in self.fields for name in (item.name, f"{NOT}{item.name}")]
+        return page_link(self.query, **dict.fromkeys(names, ""), **_NOWHERE)
 
     @property
-    def facet_links(self) -> Iterator[tuple[str, Sequence[FacetLink]]]:
+    def facet_groups(self) -> Iterator[FacetGroup]:
         for facet in self.facets:
             if facet.values:
-                yield facet.label, [self._facet_link(facet, value) for value in facet.values]
+                links = [self._facet_link(facet, value) for value in facet.values]
+                # What is chosen is in sight, however rare it is.
+                first = [link for place, link in enumerate(links) if place < _SHOWN_VALUES or link.is_chosen]
+                yield FacetGroup(facet.label, first, [link for link in links if link not in first])
 
     def _facet_link(self, facet: Facet, value: FacetValue) -> FacetLink:
-        is_chosen = self.query.get(facet.name, "") == value.value
-        href = page_link(self.query, **{facet.name: "" if is_chosen else value.value, "cursor": "", "p": ""})
-        return FacetLink(value.label or value.value or "none", value.count, href, is_chosen)
+        excluded = f"{NOT}{facet.name}"
+        return FacetLink(
+            value.label or value.value or "none",
+            value.count,
+            self._toggled(facet.name, value.value),
+            value.value in self.query.getlist(facet.name),
+            self._toggled(excluded, value.value),
+            value.value in self.query.getlist(excluded),
+        )
+
+    def _toggled(self, name: str, value: str) -> str:
+        """Returns the address with the value, or without it if it is chosen. What is chosen is not left out as well."""
+        given = self.query.getlist(name)
+        values = [one for one in given if one != value] if value in given else [*given, value]
+        opposite = name.removeprefix(NOT) if name.startswith(NOT) else f"{NOT}{name}"
+        others = [one for one in self.query.getlist(opposite) if one != value]
+        return page_link(self.query, **{name: values, opposite: others}, **_NOWHERE)

@@ -23,6 +23,16 @@ def id_link(href: str, identifier: object) -> SafeString:
     return format_html('<a data-id="{}" href="{}" title="{}"><code>{}</code></a>', whole, href, whole, shown)
 
 
+def mark(value: object, kind: str = "") -> SafeString:
+    """Returns the sign of a state alone, whose word is its title and is said to screen readers."""
+    text = str(value)
+    chosen = kind or _KINDS.get(text, "neutral")
+    return format_html(
+        '<span class="badge mark {}" title="{}"><span class="sr">{}</span></span>',
+        chosen, text.replace("_", " "), text.replace("_", " "),
+    )  # fmt: skip
+
+
 def status(value: object, kind: str = "", label: str = "") -> SafeString:
     """Returns a badge of a state. Without a kind the state's usual one is taken."""
     text = str(value)

@@ -84,13 +84,14 @@ class LinkGroup:
     links: tuple[Link, ...]
 
 
-def address_of(url_name: str, *args: Any, query: Mapping[str, str] | None = None) -> str:
-    """Returns the address of a page of the admin. Raises NoReverseMatch."""
+def address_of(url_name: str, *args: Any, query: Mapping[str, str | list[str]] | None = None) -> str:
+    """Returns the address of a page of the admin; a list in `query` is a parameter that is given several times. Raises
+    NoReverseMatch."""
     address = reverse(f"admin:{url_name}", args=args)
-    return f"{address}?{urlencode(query)}" if query else address
+    return f"{address}?{urlencode(query, doseq=True)}" if query else address
 
 
-def address_if_there(url_name: str, *args: Any, query: Mapping[str, str] | None = None) -> str:
+def address_if_there(url_name: str, *args: Any, query: Mapping[str, str | list[str]] | None = None) -> str:
     """Returns the address of a page of the admin, or an empty text when there is none of that name."""
     try:
         return address_of(url_name, *args, query=query)

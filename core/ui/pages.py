@@ -90,13 +90,17 @@ class Visit:
             return ""
         return address_if_there(url_name, *args, query=self._query(query))
 
-    def _query(self, query: Mapping[str, Any]) -> dict[str, str]:
+    def _query(self, query: Mapping[str, Any]) -> dict[str, str | list[str]]:
         own = self.parameters
         if "range" in query or "start" in query or "end" in query:
             # Bounds of this page's range mean nothing beside another range.
             own = {"project": own["project"]}
         merged = {**own, **query}
-        return {name: str(value) for name, value in merged.items() if value not in (None, "")}
+        return {
+            name: [str(one) for one in value] if isinstance(value, list) else str(value)
+            for name, value in merged.items()
+            if value not in (None, "", [])
+        }
 
 
 def _right_in_project(url_name: str) -> Right:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.http import QueryDict
 _MAX_PAGE = 100
 _SORT, _COLUMNS = "sort", "columns"
 # Parameters that belong to one page of a list and mean nothing in another order.
-_OF_A_PAGE = ("cursor", "p", "panel")
+_OF_A_PAGE = ("cursor", "p", "panel", "peek")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ class Choice:
 class Row:
     cells: Sequence[tuple[Column, Any]]
     href: str
+    is_current: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ class Table:
     previous_url: str = ""
     # Returns the address that a row's first cell leads to.
     key: Callable[[Any], str] | None = None
+    # Returns whether a row is the one that is shown beside the table.
+    is_current: Callable[[Any], bool] | None = None
     # Offers the choice of columns.
     has_chooser: bool = False
     # The number of all rows, if it is known.
@@ -107,7 +110,11 @@ class Table:
     def lines(self) -> Iterator[Row]:
         columns = self.shown
         for row in self.rows:
-            yield Row([(column, column.cell(row)) for column in columns], self.key(row) if self.key else "")
+            yield Row(
+                [(column, column.cell(row)) for column in columns],
+                self.key(row) if self.key else "",
+                bool(self.is_current and self.is_current(row)),
+            )
 
     @property
     def choices(self) -> Iterator[Choice]:
@@ -116,9 +123,9 @@ class Table:
             yield Choice(column, column.name in shown)
 
     @property
-    def kept(self) -> Mapping[str, str]:
+    def kept(self) -> Iterator[tuple[str, str]]:
         """The parameters that the form of the columns sends along."""
-        return {name: str(value) for name, value in self.query.dict().items() if name not in (*_OF_A_PAGE, _COLUMNS)}
+        return pairs_without(self.query, (*_OF_A_PAGE, _COLUMNS))
 
     def _sorted_by(self, column: Column, sorts_down: bool) -> str:
         if not column.sort:
@@ -137,13 +144,21 @@ def page_number(query: QueryDict, *, maximum: int = _MAX_PAGE) -> int:
     return min(max(int(text), 1), maximum) if text.isascii() and text.isdecimal() and len(text) < 6 else 1
 
 
-def page_link(query: QueryDict, **changes: str) -> str:
-    """Returns the address of the same page with other parameters; an empty value takes a parameter away."""
+def page_link(query: QueryDict, **changes: str | Sequence[str]) -> str:
+    """Returns the address of the same page with other parameters; an empty value takes a parameter away, and a list is
+    one that is given several times."""
     changed = query.copy()
     changed.pop("panel", None)
     for name, value in changes.items():
         if value:
-            changed[name] = value
+            changed.setlist(name, [value] if isinstance(value, str) else list(value))
         else:
             changed.pop(name, None)
     return f"?{changed.urlencode()}"
+
+
+def pairs_without(query: QueryDict, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yields the parameters of a query but for `names`, each as often as it was given."""
+    for name, values in query.lists():
+        if name not in names:
+            yield from ((name, str(value)) for value in values)

@@ -55,7 +55,7 @@ class NewTrialSerializer(BodySerializer):
         if unknown:
             raise serializers.ValidationError({unknown[0][:100]: ["The request log has no such parameter."]})
         given = {name: item for name, item in value.items() if item not in ("", None)}
-        if given.get("operation", str(Operation.CHAT)) != str(Operation.CHAT):
+        if given.get("operation", str(Operation.CHAT)) not in (str(Operation.CHAT), [str(Operation.CHAT)]):
             raise serializers.ValidationError({"operation": ["Only chat completions can be tried."]})
         parameters = RequestParameters(data={"source": _CLIENTS, **given})
         parameters.is_valid(raise_exception=True)

@@ -21,15 +21,16 @@ _CHARACTER_ROOM = 2.4
 def value_axis(values: ValueScale, unit: Unit) -> SafeString:
     """Returns a faint line for each tick and its label at the left, outside of the area."""
     parts = []
-    for tick in values.ticks:
+    # The labels of a slim plot would touch.
+    for tick in values.ticks if values.area == AREA else (values.ticks[0], values.ticks[-1]):
         y = TOP + values.y(tick)
         parts.append(element("line", x1=0, y1=y, x2="100%", y2=y, class_="plot-grid"))
         parts.append(element("text", tick_label(unit, tick, values.step), x=-8, y=y + 4, text_anchor="end"))
     return element("g", *parts, class_="plot-axis")
 
 
-def time_axis(times: TimeScale, zone: tzinfo) -> SafeString:
-    return time_axis_at(times, zone, TOP + AREA)
+def time_axis(times: TimeScale, values: ValueScale, zone: tzinfo) -> SafeString:
+    return time_axis_at(times, zone, TOP + values.area)
 
 
 def time_axis_at(times: TimeScale, zone: tzinfo, bottom: int) -> SafeString:

@@ -14,7 +14,7 @@ from core.ui.plots.shapes import Unit
 from core.ui.plots.ticks import value_ticks
 
 TOP, AREA, BOTTOM = 12, 164, 24
-HEIGHT = TOP + AREA + BOTTOM
+SLIM_AREA = 54
 LINES_WIDTH = 1000
 """The units of width of the lines' own coordinates, which are stretched over the whole plot."""
 
@@ -70,7 +70,14 @@ def smallest_distance(starts: Sequence[datetime]) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class ValueScale:
+    """Values by pixels: `area` is the height of the drawing without its axis of times."""
+
     ticks: Sequence[float]
+    area: int = AREA
+
+    @property
+    def height(self) -> int:
+        return TOP + self.area + BOTTOM
 
     @property
     def step(self) -> float:
@@ -79,10 +86,10 @@ class ValueScale:
     def y(self, value: float) -> float:
         """Returns pixels from the upper edge of the area, at most those of its edges."""
         low, high = self.ticks[0], self.ticks[-1]
-        return AREA * (1 - min(max((value - low) / (high - low), 0.0), 1.0))
+        return self.area * (1 - min(max((value - low) / (high - low), 0.0), 1.0))
 
 
-def value_scale(values: Iterable[float], unit: Unit, *, from_zero: bool) -> ValueScale:
+def value_scale(values: Iterable[float], unit: Unit, *, from_zero: bool, area: int = AREA) -> ValueScale:
     found = list(values)
     low, high = min(found, default=0.0), max(found, default=0.0)
     if from_zero:
@@ -93,4 +100,4 @@ def value_scale(values: Iterable[float], unit: Unit, *, from_zero: bool) -> Valu
     if unit is Unit.SHARE and not from_zero and high <= 1:
         high = min(1.0, high + (high - low) * _HEADROOM)
     is_whole = unit in (Unit.COUNT, Unit.TOKENS) and all(value == int(value) for value in found)
-    return ValueScale(value_ticks(low, high, unit, whole=is_whole))
+    return ValueScale(value_ticks(low, high, unit, whole=is_whole), area)

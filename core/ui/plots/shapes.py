@@ -89,6 +89,8 @@ class Plot:
     caption: bool = True
     empty: str = NO_DATA
     until_now: bool = True
+    # A slim plot is 90 pixels high and has no marks and thresholds.
+    is_slim: bool = False
 
 
 @dataclass(frozen=True, slots=True)

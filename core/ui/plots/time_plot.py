@@ -14,7 +14,7 @@ from core.ui.plots.axes import marks, thresholds, time_axis, value_axis
 from core.ui.plots.labels import number, time_label, value_label
 from core.ui.plots.legend import legend, mark_list
 from core.ui.plots.markup import element, hidden, joined
-from core.ui.plots.scales import HEIGHT, TimeScale, time_scale, value_scale
+from core.ui.plots.scales import AREA, SLIM_AREA, TimeScale, time_scale, value_scale
 from core.ui.plots.shapes import Band, Plot, Series, Value
 from core.ui.plots.values_table import values_table
 
@@ -37,7 +37,7 @@ def render_plot(plot: Plot, zone: tzinfo, now: datetime) -> SafeString:
         mark_list(plot, times, zone),
         values_table(plot, times, zone),
         _keep(plot),
-        class_="plot",
+        class_="plot plot-slim" if plot.is_slim else "plot",
         data_plot=plot.title,
         data_start=_seconds(times.start),
         data_end=_seconds(times.end),
@@ -70,14 +70,15 @@ def _keep(plot: Plot) -> SafeString:
 
 
 def _drawing(plot: Plot, times: TimeScale, zone: tzinfo) -> SafeString:
-    values = value_scale(_all_values(plot), plot.unit, from_zero=plot.from_zero or plot.kind != "line")
+    area = SLIM_AREA if plot.is_slim else AREA
+    values = value_scale(_all_values(plot), plot.unit, from_zero=plot.from_zero or plot.kind != "line", area=area)
     # The patterns of two plots of a page have different ids.
     key = f"plot-{crc32(f'{plot.title} {times.start} {len(plot.times)}'.encode()):x}"
     shapes = lines(plot, times, values) if plot.kind == "line" else bars(plot, times, values, key)
     parts = [
         hatches(plot, key),
         value_axis(values, plot.unit),
-        time_axis(times, zone),
+        time_axis(times, values, zone),
         shapes,
         thresholds(plot, values),
         marks(plot, times),
@@ -87,7 +88,7 @@ def _drawing(plot: Plot, times: TimeScale, zone: tzinfo) -> SafeString:
         joined(parts),
         class_="plot-svg",
         width="100%",
-        height=HEIGHT,
+        height=values.height,
         role="img",
         aria_label=_essence(plot, times, zone),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from analytics.queries import request_facets
-from analytics.request_log.record import Outcome
+from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import store
@@ -31,6 +32,15 @@ FILTERS = [
     {"operation": "chat"},
     {"min_latency_ms": "300"},
     {"user_id": "u1", "outcome": "error"},
+    {"outcome": ["error", "cancelled"]},
+    {"user_id": ["u1", "u2"], "not_model": ["m1", "m3"]},
+    {"not_outcome": "success", "operation": ["chat", "messages"]},
+    {"not_user_id": "u1"},
+    {"signal": "contract"},
+    {"signal": ["empty", "fallback"], "not_signal": "truncated"},
+    {"metadata": ["team:blue", "team:red", "env:prod"]},
+    {"not_metadata": "team:blue"},
+    {"api_key_id": ["1", "2"], "not_deployment": "eu"},
     {"start_date": (NOW - timedelta(hours=30)).isoformat(), "end_date": (NOW - timedelta(hours=3)).isoformat()},
 ]
 
@@ -52,6 +62,13 @@ def log(project: Project, spool: Path) -> None:
                 error_code="provider_timeout" if failed else "",
                 prompt_config_id=CONFIG if number % 6 == 0 else "",
                 latency_ms=10 * number,
+                api_key_id=number % 3,
+                attributes=metadata_of(number),
+                attempts=(AttemptRecord("openai", "m", deployment="eu" if number % 5 == 0 else ""),),
+                contract_violation=number % 4 == 0 and number % 8 == 0,
+                finish_reason="length" if number % 12 == 0 else "stop",
+                other_used=number % 20 == 0,
+                empty_answer=number % 16 == 4,
             )
         )
     store(spool, *entries, entry(make_project(), model="theirs", user_id="theirs"))
@@ -63,26 +80,120 @@ def ask(api: APIClient, path: str, **parameters: Any) -> Any:
     return answer.json()
 
 
-def value_of(item: dict[str, Any], name: str) -> str:
+def metadata_of(number: int) -> dict[str, str]:
+    """Returns the attributes of a request, of which the metadata are its key's."""
+    team = ("blue", "red", "")[number % 3]
+    return {"guardrails": "[]", "metadata.env": "prod" if number % 2 else "test"} | (
+        {"metadata.team": team} if team else {}
+    )
+
+
+SIGNALS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "contract": lambda item: item["contract_violation"],
+    "truncated": lambda item: item["finish_reason"] == "length",
+    "fallback": lambda item: item["other_used"],
+    "empty": lambda item: item["empty_answer"],
+}
+
+
+def values_of(item: dict[str, Any], name: str) -> list[str]:
     if name == "error_code":
-        return str((item["error"] or {}).get("code", ""))
-    return str(item[name] or "")
+        return [str((item["error"] or {}).get("code", ""))]
+    if name == "deployment":
+        return [item["attempts"][-1].get("deployment") or item["provider"]]
+    if name == "signal":
+        return [signal for signal, holds in SIGNALS.items() if item["outcome"] == "success" and holds(item)]
+    if name == "metadata":
+        entries = metadata_of(item["latency_ms"] // 10).items()
+        return [f"{key.removeprefix('metadata.')}:{value}" for key, value in entries if key != "guardrails"]
+    return [str(item[name] or "")]
 
 
 @pytest.mark.usefixtures("log")
 @pytest.mark.parametrize("filters", FILTERS)
-def test_facets__any_filter__count_the_values_of_its_list(api: APIClient, filters: dict[str, str]) -> None:
+def test_facets__any_filter__count_the_values_of_its_list(api: APIClient, filters: dict[str, Any]) -> None:
     listed = ask(api, LIST, limit=1000, **filters)["results"]
 
     facets = ask(api, FACETS, **filters)["facets"]
 
     assert [facet["name"] for facet in facets] == list(request_facets.FACETS)
     for facet in facets:
-        counts = Counter(value for item in listed if (value := value_of(item, facet["name"])))
+        counts = Counter(value for item in listed for value in values_of(item, facet["name"]) if value)
+        if facet["name"] == "metadata":
+            assert {one["value"]: one["request_count"] for one in facet["values"]} == counts
+            continue
         ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         assert [(item["value"], item["request_count"]) for item in facet["values"]] == ranked[:10], facet["name"]
         assert facet["other_count"] == sum(count for _, count in ranked[10:]), facet["name"]
         assert facet["counted_since"] is None
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize("filters", FILTERS)
+def test_list__several_values_and_not__requests_that_plain_python_chooses(
+    api: APIClient, filters: dict[str, str | list[str]]
+) -> None:
+    everything = ask(api, LIST, limit=1000)["results"]
+    chosen = {name: value for name, value in filters.items() if not name.endswith("_date")}
+    expected = [
+        item["request_id"]
+        for item in everything
+        if all(_holds(item, name, values) for name, values in chosen.items()) and _is_within(item, filters)
+    ]
+
+    found = ask(api, LIST, limit=1000, **filters)
+
+    assert [item["request_id"] for item in found["results"]] == expected
+    assert found["count"] == len(expected)
+
+
+def _holds(item: dict[str, Any], name: str, given: str | list[str]) -> bool:
+    values = set(given if isinstance(given, list) else [given])
+    if name == "min_latency_ms":
+        return bool(item["latency_ms"] >= int(values.pop()))
+    own = set(values_of(item, name.removeprefix("not_")))
+    if name.startswith("not_"):
+        return not own & values
+    names = {value.partition(":")[0] for value in values} if name == "metadata" else {""}
+    return all(own & {value for value in values if value.startswith(one)} for one in names)
+
+
+def _is_within(item: dict[str, Any], filters: dict[str, Any]) -> bool:
+    if "start_date" not in filters:
+        return True
+    start, end = (datetime.fromisoformat(filters[name]) for name in ("start_date", "end_date"))
+    return start <= datetime.fromisoformat(item["created_at"]) <= end
+
+
+@pytest.mark.usefixtures("log")
+def test_facets__without_own__count_each_without_its_own_filter(api: APIClient) -> None:
+    filters = {"outcome": "error", "user_id": ["u1", "u2"], "not_metadata": "team:blue"}
+
+    facets = {one["name"]: one for one in ask(api, FACETS, without_own="true", **filters)["facets"]}
+
+    for name, facet in facets.items():
+        others = {key: value for key, value in filters.items() if key.removeprefix("not_") != name}
+        [alone] = [one for one in ask(api, FACETS, **others)["facets"] if one["name"] == name]
+        assert facet == alone
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "problem"),
+    [
+        ({"outcome": ["error", "nonsense"]}, "outcome", '"nonsense" is not a valid choice.'),
+        ({"not_status_code": "x"}, "not_status_code", "A valid integer is required."),
+        ({"signal": "slow"}, "signal", '"slow" is not a valid choice.'),
+        ({"metadata": "team"}, "metadata", "Must be a name and a value, such as team:search."),
+        ({"user_id": [str(number) for number in range(101)]}, "user_id", "At most 100 values."),
+    ],
+)
+def test_list__bad_value_of_several__400_names_the_field(
+    api: APIClient, query: dict[str, Any], field: str, problem: str
+) -> None:
+    answer = api.get(LIST, query)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"] == {field: [problem]}
 
 
 @pytest.mark.usefixtures("log")
@@ -102,7 +213,7 @@ def test_facets__more_requests_than_are_counted__says_since_when(
 @pytest.mark.parametrize("filters", FILTERS)
 @pytest.mark.parametrize("interval", ["hour", "day"])
 def test_histogram__any_filter__counts_the_requests_of_its_list(
-    api: APIClient, filters: dict[str, str], interval: str
+    api: APIClient, filters: dict[str, Any], interval: str
 ) -> None:
     range_of = {"start_date": (NOW - timedelta(days=4)).isoformat(), "end_date": NOW.isoformat()}
     given = {**range_of, **filters}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def test_errors__kinds__each_with_its_figures_and_links(
     fail(spool, project, 1, error_code="timeout", status_code=504, model="<b>o1</b>")
     store(spool, make_entry(project_id=str(project.pk), ts=time.time_ns() // 1000 - 5_000_000))
 
-    text = shown(reader, PATH, project)
+    text = shown(reader, PATH, project, columns="code,model,count,share,sample")
 
     first, second = api.get("/api/llm/metrics/errors/groups").json()["results"]
     assert (first["error_count"], second["error_count"]) == (3, 1)
@@ -56,6 +57,33 @@ def test_errors__kinds__each_with_its_figures_and_links(
     assert "error_code=upstream_error&amp;error_type=api_error&amp;provider=openai&amp;model=gpt-4o-mini" in text
     assert "&lt;b&gt;o1" in text
     assert "<b>o1" not in text
+
+
+def test_errors__filters__kinds_with_one_of_the_values_and_none_left_out(
+    reader: Client, project: Project, spool: Path
+) -> None:
+    fail(spool, project, 2)
+    fail(spool, project, 1, error_code="timeout", model="o1")
+    fail(spool, project, 1, error_code="refused", model="o2")
+
+    text = shown(reader, PATH, project, error_code=["timeout", "refused"], not_model="o2")
+    refused = shown(reader, PATH, project, user_id="ann")
+
+    table = text[text.index("<table class=") :]
+    assert ">timeout<" in table and ">upstream_error<" not in table and ">refused<" not in table
+    assert "1 kind of errors" in text
+    # The values beside the chosen ones are there with their counts.
+    assert re.search(r'>upstream_error</a><a class="not"[^>]*>not<span class="sr"> upstream_error</span></a>', text)
+    assert "user_id: Kinds of errors are not told apart by it." in refused
+
+
+def test_peek__kind_of_error__its_latest_request_beside_the_list(reader: Client, project: Project, spool: Path) -> None:
+    [latest] = fail(spool, project)
+
+    text = shown(reader, PATH, project, peek=latest)
+
+    assert f"peek={latest}" in text and 'tr aria-current="true"' in text
+    assert "Open the request" in text
 
 
 def test_errors__none__says_so_with_the_next_step(reader: Client, project: Project, spool: Path) -> None:
@@ -96,7 +124,7 @@ def test_errors__store_away__frame_and_message(
 
     text = shown(reader, PATH, project)
 
-    assert text.count("The analytics store does not answer.") == 2
+    assert text.count("The analytics store does not answer.") == 3
     assert "data-retry" in text
 
 

@@ -21,7 +21,7 @@ from core.models import Project
 from core.roles import Role
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import store
-from tests.factories.core import make_project, make_staff
+from tests.factories.core import make_key, make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.scores import make_score
 
@@ -101,10 +101,13 @@ def test_log__requests_of_the_range__newest_first_with_reason_and_cost(reader: C
         ({"sort": "created_at"}, ["large", "large", "small"]),
         ({"session_id": "s2"}, ["large"]),
         ({"user_id": ""}, ["small", "large", "large"]),
+        ({"user_id": ["ann", "bob"], "outcome": "success"}, ["small", "large"]),
+        ({"not_model": "small"}, ["large", "large"]),
+        ({"not_user_id": ["ann", "x"], "not_outcome": "success"}, ["large"]),
     ],
 )
 def test_log__filters_and_order__as_in_the_api(
-    reader: Client, api: APIClient, project: Project, query: dict[str, str], expected: list[str]
+    reader: Client, api: APIClient, project: Project, query: dict[str, Any], expected: list[str]
 ) -> None:
     text = shown(reader, project, **query)
 
@@ -124,7 +127,8 @@ def test_log__histogram_and_facets__figures_of_the_api(reader: Client, api: APIC
     assert f"<strong>{histogram['request_count']}</strong> requests" in text
     assert f"{histogram['error_count']} failed" in text
     for value in (*facets["user_id"], *facets["model"]):
-        assert re.search(rf'>{value["value"]}</a> <span class="muted">{value["request_count"]}<', text)
+        excluded = rf'<a class="not"[^>]*>not<span class="sr"> {value["value"]}</span></a>'
+        assert re.search(rf'>{value["value"]}</a>{excluded}<span class="muted">{value["request_count"]}<', text)
 
 
 def test_log__prompts_and_rollouts__by_their_names(reader: Client, project: Project, spool: Path) -> None:
@@ -133,10 +137,10 @@ def test_log__prompts_and_rollouts__by_their_names(reader: Client, project: Proj
     gone = uuid4()
 
     text = shown(reader, project, prompt_config_id=str(configs[0].pk))
-    assert "Id of the prompt: welcome &lt;mail&gt; " in text
+    assert "Prompt: welcome &lt;mail&gt; " in text
     facets = shown(reader, project)
     assert ">welcome &lt;mail&gt;</a>" in facets and ">refunds</a>" in facets
-    assert f"Id of the prompt: {gone} " in shown(reader, project, prompt_config_id=str(gone))
+    assert f"Prompt: {gone} " in shown(reader, project, prompt_config_id=str(gone))
 
 
 @pytest.mark.usefixtures("log")
@@ -209,7 +213,7 @@ def test_log__scores_of_a_request__in_its_row(reader: Client, project: Project, 
     request_id = api.get("/api/llm/requests").json()["results"][0]["request_id"]
     make_score(project, request_id=request_id, score_name="relevance", score_value=80)
 
-    assert "relevance 80" in shown(reader, project)
+    assert "relevance 80" in shown(reader, project, columns="time,scores")
 
 
 @pytest.mark.usefixtures("log")
@@ -220,7 +224,7 @@ def test_log__reader_without_content__sees_no_texts(client: Client, project: Pro
 
     assert "requests_per_minute" in text
     assert "Too many" not in text
-    assert "alert" not in text
+    assert "alert(1)" not in text
     assert "Export" not in text
     assert client.get(f"{PATH}export/", {"project": str(project.pk)}).status_code == 403
 
@@ -268,6 +272,98 @@ def test_log__view_saved_and_deleted__offered_to_its_owner(reader: Client, proje
     assert "The view is not saved" in shown(reader, project)
     reader.post(address, {"action": "delete_view", "view": str(view.pk)})
     assert not SavedView.objects.exists()
+
+
+@pytest.mark.usefixtures("log")
+def test_log__several_values_and_not__each_a_chip_that_takes_itself_away(reader: Client, project: Project) -> None:
+    text = shown(reader, project, user_id=["ann", "bob"], not_model="small", columns="time,model")
+
+    chips = re.findall(r'<a href="(\?[^"]+)" title="Remove this filter">([^<]+?) <span', text)
+    assert [label for _, label in chips] == ["Model not: small", "User: ann", "User: bob"]
+    without_ann = chips[1][0].replace("&amp;", "&")
+    assert "user_id=bob" in without_ann and "ann" not in without_ann and "not_model=small" in without_ann
+    # The form of the further filters and that of the columns keep all of them.
+    assert text.count('name="user_id" value="ann"') == text.count('name="user_id" value="bob"') == 2
+    # A value beside the chosen ones can still be added.
+    assert re.search(r'<a class="box out"[^>]*>small</a>', text)
+
+
+def test_log__keys_and_metadata__by_their_names_with_counts(reader: Client, project: Project, spool: Path) -> None:
+    key = make_key(project, name="shop <1>")[0]
+    team = {"metadata.team": "search <b>", "metadata.stage": "live"}
+    store(
+        spool, entry(project, minutes_ago=5, api_key_id=key.pk, attributes=team, model="m1"), entry(project, model="m2")
+    )
+
+    text = shown(reader, project)
+
+    assert ">shop &lt;1&gt;</a>" in text
+    assert "<h2>Metadata: team</h2>" in text and "<h2>Metadata: stage</h2>" in text
+    assert ">search &lt;b&gt;</a>" in text
+    assert models(shown(reader, project, metadata="team:search <b>")) == ["m1"]
+    assert models(shown(reader, project, not_metadata="team:search <b>")) == ["m2"]
+    assert "API key: shop &lt;1&gt; " in shown(reader, project, api_key_id=str(key.pk))
+
+
+def test_log__answers_with_faults__found_by_signal(reader: Client, project: Project, spool: Path) -> None:
+    store(
+        spool,
+        entry(project, minutes_ago=5, model="broke", contract_violation=True),
+        entry(project, minutes_ago=6, model="cut", finish_reason="length"),
+        entry(project, minutes_ago=7, model="other", other_used=True),
+        entry(project, minutes_ago=8, model="empty", empty_answer=True),
+        entry(project, minutes_ago=9, model="failed", contract_violation=True, outcome=Outcome.ERROR),
+    )
+
+    assert models(shown(reader, project, signal="contract")) == ["broke"]
+    assert models(shown(reader, project, signal=["truncated", "fallback"])) == ["cut", "other"]
+    assert models(shown(reader, project, not_signal=["truncated", "fallback", "contract"])) == ["empty", "failed"]
+    assert "broke its contract" in shown(reader, project)
+
+
+def ids(api: APIClient) -> list[str]:
+    return [item["request_id"] for item in api.get("/api/llm/requests").json()["results"]]
+
+
+@pytest.mark.usefixtures("log")
+def test_peek__request_of_the_address__beside_the_list_without_scripts(
+    reader: Client, project: Project, api: APIClient
+) -> None:
+    request_id = ids(api)[0]
+    rows = re.findall(r'class="row-link" href="([^"]+)"', shown(reader, project, model="small"))
+
+    text = content_of(reader.get(PATH + rows[0].replace("&amp;", "&")))
+
+    assert f"peek={request_id}" in rows[0] and "model=small" in rows[0]
+    assert models(text) == ["small"]
+    assert 'tr aria-current="true"' in text
+    assert f'href="/admin/analytics/requests/{project.pk}/{request_id}/' in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text and MARKUP not in text
+    assert "an answer" in text
+    alone = shown(reader, project, panel="peek", peek=request_id)
+    assert "an answer" in alone and "<html" not in alone
+
+
+@pytest.mark.usefixtures("log")
+def test_peek__reader_without_content__neither_texts_nor_inputs(
+    client: Client, project: Project, api: APIClient
+) -> None:
+    client.force_login(make_staff(Role.READER_WITHOUT_CONTENT, project))
+
+    text = shown(client, project, peek=ids(api)[0])
+
+    assert "does not show what was asked" in text
+    assert "alert(1)" not in text and "an answer" not in text
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize("chosen", ["019aa000-0000-7000-8000-000000000001", "<b>"])
+def test_peek__erased_or_unknown_request__said_in_place(reader: Client, project: Project, chosen: str) -> None:
+    text = shown(reader, project, peek=chosen)
+
+    assert "This request is not in the log any more" in text
+    assert "Not available" not in text
+    assert models(text) == ["small", "large", "large"]
 
 
 def test_log__nothing__leads_on(reader: Client, project: Project) -> None:

@@ -19,6 +19,7 @@ from analytics.scores.sync.run import copy_due
 from core.models import Project
 from core.roles import Role
 from core.ui.formats import money, number
+from tests.analytics.requests.entries import chat
 from tests.analytics.sessions.entries import entry
 from tests.analytics.sessions.test_transcript import store_conversation
 from tests.analytics.telemetry.sending import Sender, log, span
@@ -41,7 +42,7 @@ def listed(client: Client, project: Project, **query: str) -> tuple[list[str], s
     """Returns the sessions of a page of the list, and the address of the next page."""
     shown = text_of(client.get(LIST, {"project": str(project.pk), **query}))
     ids = re.findall(r'<a class="row-link" href="[^"]*">([^<]*)</a>', shown)
-    following = re.search(r'href="(\?[^"]*cursor=[^"]*)"', shown)
+    following = re.search(r'rel="next" href="([^"]*)"', shown)
     return ids, following[1].replace("&amp;", "&") if following else ""
 
 
@@ -191,10 +192,26 @@ def test_session__id_with_slashes_and_signs__found(project: Project, spool: Path
     shown = text_of(client.get(LIST, {"project": str(project.pk)}))
     [address] = re.findall(r'<a class="row-link" href="([^"]*)"', shown)
 
-    opened = text_of(client.get(address.replace("&amp;", "&")))
+    beside = text_of(client.get(LIST + address.replace("&amp;", "&")))
+    [whole] = re.findall(r'href="([^"]*)">Open the session', beside)
+    opened = text_of(client.get(whole.replace("&amp;", "&")))
 
     assert "There is no such session" not in opened
     assert f"<dd>{session}</dd>" in opened
+
+
+def test_peek__session_of_the_list__figures_and_latest_requests(project: Project, spool: Path) -> None:
+    store(spool, entry(project, "s1", 5, **chat("marzipan?", "yes")), entry(project, "s2", 6, **chat("nougat?", "yes")))
+    query = {"project": str(project.pk), "peek": "s1"}
+
+    text = text_of(signed_in(project).get(LIST, query))
+    without_texts = text_of(signed_in(project, Role.READER_WITHOUT_CONTENT).get(LIST, query))
+    gone = text_of(signed_in(project).get(LIST, {**query, "peek": "nothing"}))
+
+    assert "marzipan?" in text and "nougat?" not in text
+    assert 'tr aria-current="true"' in text
+    assert "marzipan?" not in without_texts and "Open the session" in without_texts
+    assert "This session is not in the log any more" in gone
 
 
 def test_feedback__given_on_the_page__stored(project: Project, spool: Path) -> None:

@@ -20,7 +20,7 @@ async def test_job_2__failed_request_of_a_user__reason_in_its_row_and_on_its_pag
     box = operator.page.get_by_role("search").get_by_role("searchbox")
     await box.fill(failed["user_id"])
     await operator.enter(box)
-    facets = operator.page.get_by_role("region", name="Commonest values")
+    facets = operator.page.get_by_role("complementary", name="Filters")
     error = facets.get_by_role("link", name="error", exact=True)
     listed = operator.page.get_by_role("region", name="The requests").get_by_role("table")
     await expect(listed).to_be_visible()
@@ -31,7 +31,10 @@ async def test_job_2__failed_request_of_a_user__reason_in_its_row_and_on_its_pag
     await expect(row).to_contain_text("error")
     await operator.click(row.get_by_role("link").first)
 
-    await expect(operator.main).to_contain_text(failed["error"]["code"])
+    # The request is shown beside the list, which stays.
+    beside = operator.page.get_by_role("complementary", name="The chosen request")
+    await expect(beside).to_contain_text(failed["error"]["code"])
+    await expect(row).to_be_visible()
     assert operator.clicks <= _MAX_CLICKS
 
 
@@ -40,7 +43,7 @@ async def test_job_2__by_the_filters_of_the_list__finds_the_same(operator: Opera
     failed = next(item for item in operator.api("requests", recent)["results"] if item["user_id"])
 
     await operator.navigate("Requests")
-    await operator.click(operator.main.get_by_text("Filters", exact=True))
+    await operator.click(operator.main.get_by_text("More filters", exact=True))
     user = operator.main.get_by_role("textbox", name="User", exact=True)
     await user.fill(failed["user_id"])
     await operator.enter(user)

@@ -36,7 +36,7 @@ async def test_errors__most_frequent_kind__leads_to_its_requests(operator: Opera
 
     row = operator.page.get_by_role("region", name="By code, model and provider").get_by_role("row").nth(1)
     assert formats.number(group["error_count"]) in await row.inner_text()
-    await operator.click(row.get_by_role("link", name=group["code"]))
+    await operator.click(row.get_by_role("link", name=formats.number(group["error_count"]), exact=True))
 
     await operator.page.wait_for_url(f"**/admin/analytics/requests/**error_code={group['code']}**")
     assert operator.clicks == 2

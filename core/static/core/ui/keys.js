@@ -38,7 +38,9 @@ function walk(step) {
     link?.click();
     return Boolean(link);
   }
-  const place = links.indexOf(document.activeElement);
+  const focused = links.indexOf(document.activeElement);
+  // What is shown beside the list is where the walk goes on.
+  const place = focused < 0 ? links.findIndex((link) => link.closest("[aria-current=true]")) : focused;
   const next = place < 0 ? (step > 0 ? 0 : links.length - 1) : place + step;
   return focus(links[Math.max(0, Math.min(links.length - 1, next))]);
 }

@@ -27,6 +27,7 @@ class Reader {
     this.anchor = null; // where a selection began: a share of the width
     const canvas = figure.querySelector(".plot-canvas");
     this.svg = canvas.querySelector("svg");
+    this.bottom = Number(this.svg.getAttribute("height")) - 24;
     this.slider = this.makeSlider();
     this.readout = figure.querySelector(".plot-readout");
     canvas.append(this.slider);
@@ -108,7 +109,7 @@ class Reader {
   // Shows the values of the present point.
   show() {
     const { share, text } = this.points[this.index];
-    this.crosshair ??= this.svg.appendChild(this.shape("line", { class: "plot-crosshair", y1: 12, y2: 176 }));
+    this.crosshair ??= this.svg.appendChild(this.shape("line", { class: "plot-crosshair", y1: 12, y2: this.bottom }));
     this.crosshair.setAttribute("x1", `${share * 100}%`);
     this.crosshair.setAttribute("x2", `${share * 100}%`);
     this.crosshair.removeAttribute("visibility");
@@ -135,7 +136,7 @@ class Reader {
 
   mark(share) {
     const [from, until] = this.marked(share);
-    this.selection ??= this.svg.appendChild(this.shape("rect", { class: "plot-selection", y: 12, height: 164 }));
+    this.selection ??= this.svg.appendChild(this.shape("rect", { class: "plot-selection", y: 12, height: this.bottom - 12 }));
     this.selection.setAttribute("x", `${from * 100}%`);
     this.selection.setAttribute("width", `${(until - from) * 100}%`);
   }

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ui.plots import Band, Mark, Plot, Series, Threshold, Unit, render
-from core.ui.plots.scales import HEIGHT, LINES_WIDTH
+from core.ui.plots.scales import AREA, BOTTOM, LINES_WIDTH, TOP
 from core.ui.plots.shapes import PlotKind, Value
 from tests.core.ui.plots.drawing import Drawing, percent
 
@@ -56,10 +56,10 @@ def test_plot__any_values__draws_within_its_edges(
     drawing = drawn(plot)
     for x, y in drawing.points():
         assert -0.01 <= x <= LINES_WIDTH + 0.01
-        assert -0.01 <= y <= HEIGHT + 0.01
+        assert -0.01 <= y <= (TOP + AREA + BOTTOM) + 0.01
     for rect in [rect for rect in drawing.all("rect") if "x" in rect]:
         assert 0 <= percent(rect["x"]) <= percent(rect["x"]) + percent(rect["width"]) <= 100.01
-        assert -0.01 <= float(rect["y"]) <= float(rect["y"]) + float(rect["height"]) <= HEIGHT
+        assert -0.01 <= float(rect["y"]) <= float(rect["y"]) + float(rect["height"]) <= (TOP + AREA + BOTTOM)
     for line in [line for line in drawing.all("line") if line["x1"].endswith("%")]:
         assert 0 <= percent(line["x1"]) <= 100
     assert "nan" not in render(plot, now=NOW).lower()

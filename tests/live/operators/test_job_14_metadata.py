@@ -1,0 +1,66 @@
+"""Job 14: what do the applications of one team ask, but those of production? Within four clicks from Home."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.actions import overflows
+from tests.browser.axe import violations
+from tests.live.operators.operator import Operator
+from tests.live.prompts import Project
+from tests.waiting import wait_until
+
+_MAX_CLICKS = 4
+_TEAM = "search"
+_SENT = {"test": "Where is order 4711?", "production": "Where is order 4712?"}
+
+
+@pytest.fixture
+def asked(operator: Operator) -> None:
+    """A question of each environment of the team, by a key of its own, in the log."""
+    for environment, question in _SENT.items():
+        metadata = {"team": _TEAM, "environment": environment}
+        body = {"name": f"{_TEAM} {environment}", "scopes": ["gateway"], "metadata": metadata}
+        made = operator.team.call("POST", "../keys", body)
+        own = Project(operator.team.service, operator.team.project_id, made["key"])
+        messages = [
+            {"role": "user" if place % 2 == 0 else "assistant", "content": f"Turn {place}"} for place in range(4)
+        ]
+        own.client().chat.completions.create(
+            model="sandbox/echo",
+            messages=[*messages, {"role": "user", "content": question}],  # type: ignore[list-item]  # roles by number
+        )
+    query = {"metadata": f"team:{_TEAM}", "start_date": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
+    wait_until(lambda: operator.api("requests", query)["count"] >= len(_SENT), what="the questions in the log")
+
+
+@pytest.mark.usefixtures("asked")
+async def test_job_14__metadata__found_by_value_and_not_and_read_beside_the_list(operator: Operator) -> None:
+    page = operator.page
+    await operator.navigate("Requests")
+    filters = page.get_by_role("complementary", name="Filters")
+    await operator.click(filters.get_by_role("link", name=_TEAM, exact=True))
+    await expect(page.get_by_role("link", name=f"Metadata: team:{_TEAM}")).to_be_visible()
+    await operator.click(filters.get_by_role("link", name="not production", exact=True))
+    await expect(page.get_by_role("link", name="Metadata not: environment:production")).to_be_visible()
+
+    rows = page.get_by_role("region", name="The requests").get_by_role("row")
+    await expect(rows.filter(has_text="Turn 0")).not_to_have_count(0)
+    await operator.click(rows.nth(1).get_by_role("link").first)
+
+    beside = page.get_by_role("complementary", name="The chosen request")
+    await expect(beside.get_by_text(_SENT["test"], exact=True).first).to_be_visible()
+    await expect(beside.get_by_text("Turn 0", exact=True)).to_be_hidden()
+    assert operator.clicks <= _MAX_CLICKS
+    assert not await overflows(page)
+    assert not await violations(page)
+
+    # The address has what is shown, and Escape closes it.
+    shown = page.url
+    await page.keyboard.press("Escape")
+    await expect(beside).to_be_hidden()
+    await page.goto(shown)
+    await expect(beside.get_by_text(_SENT["test"], exact=True).first).to_be_visible()
