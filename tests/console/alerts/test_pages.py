@@ -244,7 +244,7 @@ def links_of(text: str) -> dict[str, str]:
 
 
 def test_links__of_a_chart_and_of_a_figure__open_the_form_filled_in(editor: Client, project: Project) -> None:
-    charts = [
+    charts: list[dict[str, Any]] = [
         {
             "title": "Slow half",
             "kind": "number",
