@@ -18,6 +18,7 @@ from analytics.queries.request_sorting import RequestSort
 from analytics.scores.selectors import scores_by_request
 from analytics.wire.request_figures import RequestHistogram
 from analytics.wire.texts import request_without_texts
+from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_address
 from console.requests.columns import columns_of
 from console.requests.fields import facets_of, named_fields
@@ -78,6 +79,7 @@ class RequestsPage(Page):
             "export": visit.link_if_there("analytics_requests_export", **exported),
             "review": visit.link_if_there("reviews", **chosen_filters(query)),
             "trial": visit.link_if_there("trial_form", **chosen_filters(query)),
+            "alert": alert_address(visit, "error_rate", filters=chosen_filters(query)),
             **view_context(visit, ListPage.REQUESTS),
         }
 

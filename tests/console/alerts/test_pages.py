@@ -263,5 +263,8 @@ def test_links__of_a_chart_and_of_a_figure__open_the_form_filled_in(editor: Clie
     for value in ('value="Slow half"', 'value="OpenAI"', "user_id=ann"):
         assert value in form
     assert set(links_of(shown(editor, project, "/admin/errors/"))) == {"Failed requests", "Share of all requests"}
+    log = shown(editor, project, "/admin/analytics/requests/", model=["gpt-4o", "gpt-5"], not_provider="openai")
+    form = text_of(editor.get(re.findall(r'href="([^"]+)">Alert on these<', log)[0]))
+    assert "model=gpt-4o\nmodel=gpt-5\nnot_provider=openai" in form
     reading = signed_in(project, Role.READER)
     assert links_of(shown(reading, project, "/admin/errors/")) == {}
