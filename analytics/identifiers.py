@@ -32,9 +32,9 @@ def arrival_of(request_id: UUID) -> datetime | None:
     return _EPOCH + timedelta(milliseconds=min(request_id.int >> 80, _LATEST_MS))
 
 
-def session_hash(session_id: str) -> str:
-    """Returns the SHA-256 of a session id in hexadecimal."""
-    return hashlib.sha256(session_id.encode()).hexdigest()
+def id_hash(identifier: str) -> str:
+    """Returns the SHA-256 of an id in hexadecimal, for ids that are too long for an index."""
+    return hashlib.sha256(identifier.encode()).hexdigest()
 
 
 def _uuid(text: str) -> UUID | None:

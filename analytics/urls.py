@@ -7,6 +7,7 @@ from django.urls import path, re_path
 from analytics.telemetry import views as otlp
 from analytics.viewsets.costs import CostViewSet
 from analytics.viewsets.dashboards import ChartViewSet, DashboardViewSet, FigureViewSet
+from analytics.viewsets.discussions import AssignmentViewSet, CommentViewSet
 from analytics.viewsets.feedback import FeedbackTokenViewSet, FeedbackViewSet
 from analytics.viewsets.guardrails import GuardrailFindingViewSet, GuardrailMetricsViewSet
 from analytics.viewsets.metrics import MetricsViewSet
@@ -34,6 +35,8 @@ router.register("requests", RequestViewSet, "request")
 router.register("search", SearchViewSet, "search")
 router.register("lookup", LookupViewSet, "lookup")
 router.register("views", SavedViewViewSet, "saved-view")
+router.register("comments", CommentViewSet, "comment")
+router.register("assignments", AssignmentViewSet, "assignment")
 router.register("metrics", MetricsViewSet, "metrics")
 router.register("metrics", ScoreMetricsViewSet, "score-metrics")
 router.register("metrics/cost", CostViewSet, "cost")

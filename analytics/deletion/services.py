@@ -10,7 +10,6 @@ The anonymous account stays: time, model, tokens, cost, outcome. Sums of cost an
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,8 +23,11 @@ from django.utils import timezone
 from analytics.clickhouse import client
 from analytics.deletion.batches import delete_where, finish_batch, plan_batch
 from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of
+from analytics.discussions.services import delete_discussions_of
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
+from analytics.identifiers import id_hash
 from analytics.models import Deletion, DeletionBatch, DeletionKind, DeletionState
+from analytics.models.discussions import SubjectKind
 from analytics.queries import visible
 from analytics.queries.telemetry import keyed_by
 from analytics.reconciliation.comparison import LIMITS
@@ -69,6 +71,8 @@ def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
         deletion = _write_down(project_id, DeletionKind.SESSION, session_id, subject, actor=actor)
         delete_feedback_of(project_id, session_id)
         delete_scores_of(project_id, requests)
+        delete_discussions_of(project_id, SubjectKind.SESSION, [session_id])
+        delete_discussions_of(project_id, SubjectKind.REQUEST, requests)
     if len(selectors.list_sessions_being_deleted(project_id)) > _MAX_UNDER_WAY:
         _look(deletion, timezone.now())
 
@@ -78,7 +82,7 @@ def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
     deletion is finished in the background then."""
     subject = request_subject(project_id, request_id)
     is_known = bool(_requests_of(subject)) or _has_telemetry(subject)
-    of_this = {"kind": DeletionKind.REQUEST, "subject_hash": _digest(str(request_id))}
+    of_this = {"kind": DeletionKind.REQUEST, "subject_hash": id_hash(str(request_id))}
     deletion = Deletion.objects.for_project(project_id).filter(**of_this, state=DeletionState.PENDING).first()
     if deletion is None and not is_known:
         raise _not_found(DeletionKind.REQUEST)
@@ -109,16 +113,12 @@ def _write_down(project_id: UUID, kind: DeletionKind, subject_id: str, subject: 
         project_id=project_id,
         kind=kind,
         subject=subject_id,
-        subject_hash=_digest(subject_id),
+        subject_hash=id_hash(subject_id),
         requested_by=actor,
         requested_at=subject.parameters.get("until", timezone.now()),
     )
     logger.info("deletion.requested deletion_id=%s project_id=%s kind=%s", deletion.pk, project_id, kind.value)
     return deletion
-
-
-def _digest(subject_id: str) -> str:
-    return hashlib.sha256(subject_id.encode()).hexdigest()
 
 
 def _not_found(kind: DeletionKind) -> NotFoundError:
@@ -175,6 +175,9 @@ def _look(deletion: Deletion, now: datetime) -> int:
             found += _finish(deletion, batch, is_first_try=True)
             renew()
         _delete_beside(subject)
+    if deletion.kind == DeletionKind.REQUEST:
+        # Somebody may have written while the request was being erased.
+        delete_discussions_of(deletion.project_id, SubjectKind.REQUEST, [deletion.subject])
     erased_at = deletion.erased_at or now
     pause = min(max((now - deletion.requested_at) / 2, _FIRST_LOOK_AFTER), _MAX_INTERVAL)
     Deletion.objects.filter(pk=deletion.pk).update(
@@ -188,6 +191,7 @@ def _look(deletion: Deletion, now: datetime) -> int:
 def _finish(deletion: Deletion, batch: DeletionBatch, *, is_first_try: bool = False) -> int:
     delete_scores_of(deletion.project_id, batch.plan["ids"])
     delete_items_of(deletion.project_id, batch.plan["ids"])
+    delete_discussions_of(deletion.project_id, SubjectKind.REQUEST, batch.plan["ids"])
     count = finish_batch(batch, deletion.project_id, is_first_try=is_first_try)
     Deletion.objects.filter(pk=deletion.pk).update(requests=F("requests") + count)
     return count

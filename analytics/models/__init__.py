@@ -15,6 +15,8 @@ from typing_extensions import override
 from analytics.models.dashboards import Chart as Chart
 from analytics.models.dashboards import ChartKind as ChartKind
 from analytics.models.dashboards import Dashboard as Dashboard
+from analytics.models.discussions import Assignment as Assignment
+from analytics.models.discussions import Comment as Comment
 from analytics.models.reviews import ReviewItem as ReviewItem
 from analytics.models.reviews import ReviewQueue as ReviewQueue
 from analytics.models.trace_destinations import TraceDestination as TraceDestination

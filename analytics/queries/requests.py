@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from analytics.clickhouse import client
 from analytics.identifiers import arrival_of
 from analytics.queries import visible
 from analytics.queries.request_days import list_days, locate
@@ -49,6 +50,11 @@ class Payload:
 @dataclass(frozen=True)
 class _Count:
     count: int
+
+
+@dataclass(frozen=True)
+class _Project:
+    project_id: UUID
 
 
 @dataclass(frozen=True)
@@ -131,13 +137,18 @@ def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> lis
 
 
 def _places_of(project_id: UUID, request_id: UUID) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Returns conditions that find a request, each with its parameters, to be tried in turn.
+    return _places_in("project_id = {project:UUID}", {"project": project_id}, request_id)
+
+
+def _places_in(projects: str, of_projects: Mapping[str, Any], request_id: UUID) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Returns conditions that find a request, each with its parameters, to be tried in turn. `projects` is the
+    condition of its project.
 
     The key of the table begins with the time of arrival, which the gateway's ids hold. A search by id alone asks the
     skip index of every granule of the project, which takes four times as long at ten million requests.
     """
-    where = "project_id = {project:UUID} AND request_id = {request:UUID}"
-    params: dict[str, Any] = {"project": project_id, "request": request_id}
+    where = f"{projects} AND request_id = {{request:UUID}}"
+    params: dict[str, Any] = {**of_projects, "request": request_id}
     arrived = arrival_of(request_id)
     if arrived is not None:
         near = {"ts_from": arrived - _CLOCKS_DIFFER_BY, "ts_to": arrived + _CLOCKS_DIFFER_BY}
@@ -162,6 +173,17 @@ def get_request_time(project_id: UUID, request_id: UUID) -> datetime | None:
         rows = visible.query(sql, params, row=_Time, name="requests.time")
         if rows:
             return rows[0].ts
+    return None
+
+
+def find_project(project_ids: Collection[UUID], request_id: UUID) -> UUID | None:
+    """Returns the one of these projects that has the request, or None."""
+    among = "project_id IN {projects:Array(UUID)}", {"projects": list(project_ids)}
+    for where, params in _places_in(*among, request_id):
+        sql = f"SELECT project_id FROM requests PREWHERE {where} LIMIT 1"
+        rows = client.query(sql, params, row=_Project, name="requests.project")
+        if rows:
+            return rows[0].project_id
     return None
 
 

@@ -12,7 +12,7 @@ from django.core.signing import BadSignature, Signer
 from django.utils import timezone
 
 from analytics.errors import FeedbackTokenError
-from analytics.identifiers import session_hash
+from analytics.identifiers import id_hash
 
 HEADER = "x-svc-feedback-token"
 MIN_SECONDS, DEFAULT_SECONDS, MAX_SECONDS = 60, 3600, 86_400
@@ -44,4 +44,4 @@ def check_token(token: str, project_id: UUID, session_id: str) -> None:
 
 
 def _subject(project_id: UUID, session_id: str) -> str:
-    return f"{project_id}:{session_hash(session_id)}"
+    return f"{project_id}:{id_hash(session_id)}"

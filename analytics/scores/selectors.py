@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import Avg, QuerySet
 
-from analytics.identifiers import canonical_request_id, session_hash
+from analytics.identifiers import canonical_request_id, id_hash
 from analytics.models import Deletion, DeletionKind, DeletionState, Feedback, Score
 
 _IDS_AT_ONCE = 500
@@ -35,13 +35,13 @@ def scores_by_request(project_id: UUID, request_ids: Collection[str]) -> Mapping
 
 def list_feedback(project_id: UUID, session_id: str) -> QuerySet[Feedback]:
     """Returns the feedback on one session, the latest first."""
-    found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash(session_id))
+    found = Feedback.objects.for_project(project_id).filter(session_hash=id_hash(session_id))
     return found.order_by("-created_at", "-id")
 
 
 def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str, float]:
     """Returns the mean feedback score (1 to 5) by session id, without the sessions that have none."""
-    by_hash = {session_hash(session_id): session_id for session_id in session_ids}
+    by_hash = {id_hash(session_id): session_id for session_id in session_ids}
     hashes = list(by_hash)
     scored = Feedback.objects.for_project(project_id).filter(score__isnull=False).order_by()
     means: dict[str, float] = {}

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from analytics.errors import RepeatedScoreError, ScoreExistsError
-from analytics.identifiers import canonical_request_id, session_hash
+from analytics.identifiers import canonical_request_id, id_hash
 from analytics.models import DEFAULT_EVALUATOR, CopiedTable, CopyWithdrawal, Feedback, Score, ScoreType
 from analytics.scores.sync.announcement import announce
 
@@ -68,7 +68,7 @@ def record_feedback(*, project_id: UUID, session_id: str, score: int | None, tex
         row = Feedback.objects.create(
             project_id=project_id,
             session_id=session_id,
-            session_hash=session_hash(session_id),
+            session_hash=id_hash(session_id),
             score=score,
             text=text,
             created_by=actor,
@@ -90,7 +90,7 @@ def delete_scores_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int
 
 def delete_feedback_of(project_id: UUID, session_id: str) -> int:
     """Deletes the feedback on one session as `delete_scores_of` deletes scores; returns the number deleted."""
-    found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash(session_id))
+    found = Feedback.objects.for_project(project_id).filter(session_hash=id_hash(session_id))
     return _delete(project_id, CopiedTable.FEEDBACK, found)
 
 

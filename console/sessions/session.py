@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from analytics.deletion.services import delete_session
+from analytics.discussions.subject import subject_session
 from analytics.errors import AnalyticsUnavailableError
 from analytics.models import SESSION_ID_CHARACTERS
 from analytics.presenters import sessions, timelines
@@ -24,6 +25,8 @@ from analytics.queries.session_traces import has_traces
 from analytics.scores import services
 from analytics.wire.conversations import TextBounds
 from analytics.wire.texts import session_without_texts, telemetry_without_texts
+from console.discussions.actions import ACTIONS, act
+from console.discussions.panel import CommentForm, assignment_context, discussion_panel
 from console.sessions.facts import session_facts, session_tiles
 from console.sessions.feedback_form import FeedbackForm
 from console.sessions.timeline import timeline_context
@@ -60,6 +63,7 @@ class SessionPage(Page):
             "list_url": visit.link("sessions"),
             "log_url": visit.link_if_there("analytics_requests_changelist", session_id=session_id),
             "may_delete": visit.may(Right.ADMINISTER),
+            **assignment_context(visit, subject_session(session_id)),
         }
 
     @override
@@ -73,7 +77,9 @@ class SessionPage(Page):
     def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
         return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["session_id"])
 
-    def _panels(self, visit: Visit, session_id: str, form: FeedbackForm) -> Sequence[Panel]:
+    def _panels(
+        self, visit: Visit, session_id: str, form: FeedbackForm, comment: CommentForm | None = None
+    ) -> Sequence[Panel]:
         project_id = visit.project.pk
 
         def summary() -> Mapping[str, Any]:
@@ -98,6 +104,7 @@ class SessionPage(Page):
             Panel("summary", "Figures", "sessions/summary.html", summary, is_wide=True),
             Panel("transcript", "Conversation", "sessions/transcript.html", conversation),
             Panel("feedback", "Feedback", "sessions/feedback.html", feedback),
+            discussion_panel(visit, subject_session(session_id), comment),
             Panel(
                 "timeline", "Trace", "sessions/timeline.html", lambda: timeline_context(visit, session_id),
                 is_wide=True,
@@ -107,11 +114,13 @@ class SessionPage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        """Records feedback, or deletes the session."""
+        """Records feedback, comments on the session, assigns it, or deletes it."""
         session_id: str = route["session_id"]
         if visit.request.POST.get("action") == "delete":
             return self._delete(visit, session_id)
         visit.require(Right.EDIT)
+        if visit.request.POST.get("action") in ACTIONS:
+            return self._discuss(visit, session_id)
         form = FeedbackForm(visit.request.POST)
         if not form.is_valid():
             return self.render(visit, self._panels(visit, session_id, form), **self.context(visit, **route))
@@ -124,6 +133,13 @@ class SessionPage(Page):
         )
         messages.success(visit.request, "The feedback is recorded.")
         return HttpResponseRedirect(visit.request.get_full_path() + "#panel-feedback")
+
+    def _discuss(self, visit: Visit, session_id: str) -> HttpResponseBase:
+        refused = act(visit, subject_session(session_id))
+        if refused is not None:
+            panels = self._panels(visit, session_id, FeedbackForm(), refused)
+            return self.render(visit, panels, **self.context(visit, session_id=session_id))
+        return HttpResponseRedirect(visit.request.get_full_path() + "#panel-discussion")
 
     def _delete(self, visit: Visit, session_id: str) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)

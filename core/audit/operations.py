@@ -31,6 +31,7 @@ _WITHOUT_ENTRY = _each(
     "putSettings restoreSettings changeApiKey updateIntegration changeMember updatePromptConfig setPrice revokeApiKey"
     " replaceModelGroup changeEndUserLimit changeTraceDestination changeAlert changeAlertChannel silenceAlert"
     " changeTeam replaceTeamMembers"
+    " changeComment assign changeAssignment"
     " deleteSession deleteRequest"
 )
 

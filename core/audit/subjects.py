@@ -168,6 +168,9 @@ SUBJECTS: Mapping[str, Subject] = {
     "analytics.reviewqueue": Subject(
         "review queue", ("name", "state", "sample_size", "score_name", "kind"), label="name"
     ),
+    # Neither the text nor what it is about is kept: both go with the request or session.
+    "analytics.comment": Subject("comment", ("edited_by", "edited_at"), label="kind"),
+    "analytics.assignment": Subject("assignment", ("assignee", "state"), label="kind"),
     # The id of what was deleted is not kept: a session's name may be a person's.
     "analytics.deletion": Subject("deletion", ("kind", "subject_hash"), label="kind"),
 }

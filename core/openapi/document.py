@@ -39,6 +39,8 @@ _TAGS = {
     "requests": "The request log.",
     "search": "Text search of the request log.",
     "scores": "Judgements of requests.",
+    "comments": "What members write about requests and sessions.",
+    "assignments": "Who looks after which request or session.",
     "reviews": "Queues of requests that people score by hand.",
     "metrics": "Figures about a project.",
     "figures": "The figures that charts show.",

@@ -80,6 +80,9 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listReviewQueues getReviewQueue listReviewItems reviewAgreement"),
     **_each(EDIT, "createReviewQueue closeReviewQueue addReviewItem nextReviewItem assignReviewItems"),
     **_each(EDIT, "scoreReviewItem skipReviewItem"),
+    # The texts of comments are left out for READ; of others' comments only administrators change any.
+    **_each(READ, "listComments listAssignments"),
+    **_each(EDIT, "addComment changeComment deleteComment assign changeAssignment deleteAssignment"),
     **_each(ADMINISTER, "deleteRequest deleteSession"),
     # Operations on managed prompts and rollouts.
     **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),
@@ -196,7 +199,7 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "prompts prompt trials trial"),
     **_each(EDIT, "prompt_editor prompt_new trial_form"),
     **_each(READ, "sessions session search"),
-    **_each(READ, "reviews review alerts alert"),
+    **_each(READ, "reviews review alerts alert assignments request_link"),
     **_each(READ, "errors providers usage usage_export prompt_caches"),
     **_each(READ, "dashboards dashboard chart_form"),
     **_each(EDIT, "rollout_form alert_form"),

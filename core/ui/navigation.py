@@ -47,6 +47,7 @@ GROUPS = (
             Entry("Try on past inputs", "trials", "t"),
             Entry("Rollouts", "rollouts", "o"),
             Entry("Reviews", "reviews", "v"),
+            Entry("Assignments", "assignments", "f"),
             Entry("Playground", "gateway_playground_changelist", "y"),
         ),
     ),

@@ -1,5 +1,5 @@
-"""Deletes scores, feedback and trials in the SQL database after the time for which their project keeps requests. In
-ClickHouse rows have an expiry of their own."""
+"""Deletes scores, feedback, comments and trials in the SQL database after the time for which their project keeps
+requests. In ClickHouse rows have an expiry of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
+from analytics.discussions.services import delete_discussions_before
 from analytics.reviews.services import delete_items_before
 from analytics.scores.services import delete_feedback_before, delete_scores_before
 from core.models import Project
@@ -18,8 +19,8 @@ logger = logging.getLogger("gateway.retention")
 
 
 def expire_judgements(now: datetime | None = None) -> int:
-    """Deletes scores, feedback, items of review queues and trials that are older than their project's retention;
-    returns how many."""
+    """Deletes scores, feedback, items of review queues, comments, assignments and trials that are older than their
+    project's retention; returns how many."""
     moment = now or timezone.now()
     deleted = 0
     for project_id in Project.objects.values_list("pk", flat=True):
@@ -28,6 +29,7 @@ def expire_judgements(now: datetime | None = None) -> int:
         first_retained = (moment - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
         deleted += delete_scores_before(project_id, first_retained) + delete_feedback_before(project_id, first_retained)
         deleted += delete_items_before(project_id, first_retained)
+        deleted += delete_discussions_before(project_id, first_retained)
         # Trials hold texts of requests and answers.
         deleted += Trial.objects.for_project(project_id).filter(created_at__lt=first_retained).delete()[0]
     if deleted:

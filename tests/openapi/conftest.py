@@ -17,6 +17,8 @@ from agent.models import Message
 from agent.models import Role as Speaker
 from agent.services import create_conversation
 from analytics.clickhouse import client as store_client
+from analytics.discussions.services import add_comment, assign
+from analytics.discussions.subject import subject_request
 from analytics.models import Chart, Dashboard, ListPage, TraceDestination
 from analytics.saved_views import save_view
 from core.models import Membership, Project, Team, TeamMember
@@ -116,6 +118,9 @@ def populated(db: None, stored_requests: None) -> Populated:
         project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
     )
     past = _trial_input(project)
+    of_request = {"project_id": project.pk, "subject": subject_request(UUID(REQUEST_ID)), "actor": f"key:{row.pk}"}
+    comment = add_comment(**of_request, text="Look at this, @described.")
+    assignment, _ = assign(**of_request, assignee="described")
     view, _ = save_view(
         project_id=project.pk, owner=f"key:{row.pk}", page=ListPage.REQUESTS, name="slow", query="sort=-latency_ms"
     )
@@ -156,6 +161,8 @@ def populated(db: None, stored_requests: None) -> Populated:
             "group_name": "fast",
             "limit_id": user.pk,
             "team_id": team.pk,
+            "comment_id": str(comment.pk),
+            "assignment_id": str(assignment.pk),
             "destination_id": str(destination.pk),
         },
     )

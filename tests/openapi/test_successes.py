@@ -68,6 +68,10 @@ BODIES: dict[str, Any] = {
     "changeDashboard": {"is_shared": True},
     "createChart": {"title": "new", "kind": "table", "figures": ["request_count", "error_rate"], "group_by": "model"},
     "changeChart": {"position": 0, "is_wide": True},
+    "addComment": {"request_id": "{request_id}", "text": "Why?"},
+    "changeComment": {"text": "Why not?"},
+    "assign": {"request_id": "{request_id}", "assignee": "described"},
+    "changeAssignment": {"state": "done"},
     "saveView": {"name": "new", "page": "requests", "query": "status=error"},
 }
 QUERIES = {"lookup": {"q": "{request_id}"}}

@@ -10,6 +10,8 @@ from django.test import Client
 from agent.models import Message
 from agent.models import Role as Speaker
 from agent.services import create_conversation
+from analytics.discussions.services import add_comment
+from analytics.discussions.subject import subject_session
 from analytics.models import Feedback, Score
 from analytics.scores.services import record_feedback
 from core.models import Membership, Project
@@ -48,6 +50,7 @@ def project(clickhouse: None, db: None, tmp_path: Any) -> Project:
     store(tmp_path, entry)
     make_score(project, request_id=REQUEST_ID, reason=SECRET_WORD)
     record_feedback(project_id=project.pk, session_id="session", score=5, text=SECRET_WORD, actor="test")
+    add_comment(project_id=project.pk, subject=subject_session("session"), text=SECRET_WORD, actor="user:ann")
     sender = Sender(make_key(project)[1])
     named = {"gen_ai.session_id": "session", "gen_ai.prompt": SECRET_WORD}
     assert sender.traces(span(1, named)).status_code == 200
@@ -68,6 +71,8 @@ def answers(project: Project) -> list[str]:
         "/api/llm/sessions/session/requests",
         "/api/llm/sessions/session/feedback",
         "/api/llm/scores",
+        "/api/llm/comments",
+        "/api/llm/comments?session_id=session",
         f"/api/llm/scores/request/{REQUEST_ID}",
         f"/api/projects/{project.pk}/llm/sessions/session/telemetry",
         f"/admin/analytics/requests/?project={project.pk}",

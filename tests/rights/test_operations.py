@@ -125,10 +125,11 @@ def _problem_of(client: Client, operation: Operation, known: dict[str, Any], rig
     at = f"{operation.id} ({operation.right}): {status}"
     if operation.right is Right.KEY:
         return "" if status == 401 else f"{at}, a session of the admin opened what is for keys"
+    refused = status == 403 and answer.json()["error"]["code"] == "permission_denied"
     if operation.right not in rights:
-        refused = status == 403 and answer.json()["error"]["code"] == "permission_denied"
         return "" if refused else f"{at}, where the table denies"
-    return f"{at}, where the table allows" if status in (401, 403) or status >= 500 else ""
+    # With the right, an operation may still refuse a row for a reason of its own, as the comment of somebody else.
+    return f"{at}, where the table allows" if refused or status == 401 or status >= 500 else ""
 
 
 def _chat(client: Client, project: Project) -> dict[str, Any]:

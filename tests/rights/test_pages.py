@@ -35,8 +35,8 @@ _WAYS_IN = {"sign_in", "sign_in_callback", "second_factor_code"}
 _FILES = {"analytics_requests_image"}
 # These pages are called by POST: they answer no GET.
 _BY_POST = {"agent_panel_rendered"}
-# The rows of these tables belong to no project, so a right in any project opens them.
-_WHOLE = {"agent_panel_rendered"}
+# The address of these names no project, so a right in any project opens them.
+_WHOLE = {"agent_panel_rendered", "request_link"}
 
 
 class Page(NamedTuple):

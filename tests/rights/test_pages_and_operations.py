@@ -30,6 +30,7 @@ BEHIND = {
     "analytics_requests_changelist": Behind("listRequests", "saveView"),
     "analytics_requests_detail": Behind("getRequest", "recordScore"),
     "analytics_requests_export": Behind("exportRequests"),
+    "request_link": Behind("getRequest"),
     "analytics_requests_image": Behind("requestConversation"),
     "sessions": Behind("listSessions", "saveView"),
     "session": Behind("getSession", "addSessionFeedback"),
@@ -49,6 +50,9 @@ BEHIND = {
     "rollouts": Behind("listRollouts"),
     "rollouts_rollout_change": Behind("getRollout", "startRollout"),
     "rollout_form": Behind("createRollout", "createRollout"),
+    "assignments": Behind("listAssignments"),
+    # It waits for the first request, and its form makes an API key.
+    "connect": Behind("listRequests", "issueApiKey"),
     "reviews": Behind("listReviewQueues", "createReviewQueue"),
     "review": Behind("getReviewQueue", "scoreReviewItem"),
     "alerts": Behind("listAlerts"),

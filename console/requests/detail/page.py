@@ -13,18 +13,22 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from analytics.deletion.services import delete_request
+from analytics.discussions.subject import subject_request
 from analytics.presenters.timelines import neighbours_of
 from analytics.queries import visible
 from analytics.queries.requests import get_request_time
 from analytics.scores import services
 from analytics.wire.conversations import TextBounds
 from analytics.wire.request_conversations import request_conversation
+from console.discussions.actions import ACTIONS, act
+from console.discussions.panel import CommentForm, assignment_context, discussion_panel
 from console.requests.detail.attempts_plot import attempts_waterfall
 from console.requests.detail.curl import MAX_CHARACTERS, curl_command
 from console.requests.detail.links import facts, tiles
 from console.requests.detail.queue import add_to_queue, queue_context
 from console.requests.detail.record import Record
 from console.requests.detail.score_form import ScoreForm
+from console.requests.detail.short_link import short_address
 from core.errors import ApplicationError
 from core.roles import Right
 from core.ui.pages import Page, Visit
@@ -57,6 +61,8 @@ class RequestPage(Page):
             "log": visit.link("analytics_requests_changelist"),
             "playground": playground if visit.sees_content else "",
             "may_delete": visit.may(Right.ADMINISTER),
+            "short_address": short_address(visit, request_id),
+            **assignment_context(visit, subject_request(request_id)),
             **queue_context(visit),
         }
 
@@ -68,7 +74,9 @@ class RequestPage(Page):
     def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
         return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["request_id"])
 
-    def _panels(self, visit: Visit, request_id: UUID, form: ScoreForm) -> Sequence[Panel]:
+    def _panels(
+        self, visit: Visit, request_id: UUID, form: ScoreForm, comment: CommentForm | None = None
+    ) -> Sequence[Panel]:
         record = Record(visit.project.pk, request_id, sees_content=visit.sees_content)
         query = visit.request.GET
         show_all = _ALL in query
@@ -112,6 +120,7 @@ class RequestPage(Page):
             Panel("summary", "What happened", "requests/detail/summary.html", summary, is_wide=True),
             Panel("conversation", "Conversation", "requests/detail/conversation.html", conversation),
             Panel("scores", "Scores", "requests/detail/scores.html", scores),
+            discussion_panel(visit, subject_request(request_id), comment),
             Panel("raw", "As it was stored", "requests/detail/raw.html", raw, is_wide=True),
         ]
 
@@ -120,12 +129,14 @@ class RequestPage(Page):
 
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        """Records a score, adds the request to a review queue, or deletes it."""
+        """Records a score, adds the request to a review queue, comments on it, assigns it, or deletes it."""
         request_id: UUID = route["request_id"]
         action = visit.request.POST.get("action")
         if action == "delete":
             return self._delete(visit, request_id)
         visit.require(Right.EDIT)
+        if action in ACTIONS:
+            return self._discuss(visit, request_id)
         if action == "queue":
             add_to_queue(visit, request_id)
             return HttpResponseRedirect(visit.request.get_full_path())
@@ -135,6 +146,13 @@ class RequestPage(Page):
         services.record_score(project_id=visit.project.pk, score=form.score(str(request_id)), actor=visit.actor)
         messages.success(visit.request, "The score is recorded.")
         return HttpResponseRedirect(f"{visit.request.get_full_path()}#panel-scores")
+
+    def _discuss(self, visit: Visit, request_id: UUID) -> HttpResponseBase:
+        refused = act(visit, subject_request(request_id))
+        if refused is not None:
+            panels = self._panels(visit, request_id, ScoreForm(), refused)
+            return self.render(visit, panels, **self.context(visit, request_id=request_id))
+        return HttpResponseRedirect(f"{visit.request.get_full_path()}#panel-discussion")
 
     def _delete(self, visit: Visit, request_id: UUID) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)

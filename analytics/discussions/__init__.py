@@ -1,0 +1,1 @@
+"""What people say to each other about a request or a session, and who looks after it (docs/discussions.md)."""

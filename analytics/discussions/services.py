@@ -1,0 +1,143 @@
+"""Changes comments and assignments. Both go when their request or session is deleted, or its retention is over."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from analytics.discussions.errors import NotAssignableError, NotYourCommentError, TooManyCommentsError
+from analytics.discussions.mentions import mentions_in, people_of
+from analytics.discussions.selectors import get_assignment, get_comment, list_comments
+from analytics.discussions.subject import Subject, time_of
+from analytics.identifiers import id_hash
+from analytics.models import Assignment, Comment
+from analytics.models.discussions import AssignmentState, SubjectKind
+
+logger = logging.getLogger("analytics.discussions")
+
+MAX_COMMENTS = 500
+
+_BOTH: tuple[type[Comment] | type[Assignment], ...] = (Comment, Assignment)
+
+
+def add_comment(*, project_id: UUID, subject: Subject, text: str, actor: str) -> Comment:
+    """Adds a comment. Raises SubjectNotFoundError, TooManyCommentsError and the errors of the store."""
+    subject_at = time_of(project_id, subject)
+    if list_comments(project_id, subject).count() >= MAX_COMMENTS:
+        raise TooManyCommentsError(subject.kind, MAX_COMMENTS)
+    row = Comment.objects.create(
+        project_id=project_id,
+        subject=subject.id,
+        subject_at=subject_at,
+        text=text,
+        mentions=mentions_in(project_id, text),
+        created_by=actor,
+        **subject.columns,
+    )
+    logger.info("comment.added comment_id=%s project_id=%s kind=%s actor=%s", row.pk, project_id, row.kind, actor)
+    return row
+
+
+def change_comment(
+    *, project_id: UUID, comment_id: UUID, text: str, actor: str, is_administrator: bool = False
+) -> Comment:
+    """Changes the text of a comment. Raises CommentNotFoundError and NotYourCommentError."""
+    row = _own(project_id, comment_id, actor, is_administrator=is_administrator)
+    if text != row.text:
+        row.text, row.mentions = text, mentions_in(project_id, text)
+        row.edited_by, row.edited_at = actor, timezone.now()
+        row.save(update_fields=["text", "mentions", "edited_by", "edited_at"])
+        logger.info("comment.changed comment_id=%s actor=%s", row.pk, actor)
+    return row
+
+
+def delete_comment(*, project_id: UUID, comment_id: UUID, actor: str, is_administrator: bool = False) -> None:
+    """Deletes a comment. Raises as `change_comment` does."""
+    _own(project_id, comment_id, actor, is_administrator=is_administrator).delete()
+    logger.info("comment.deleted comment_id=%s actor=%s", comment_id, actor)
+
+
+def may_change(row: Comment, actor: str, *, is_administrator: bool) -> bool:
+    """Returns whether somebody who may edit in the project may change or delete this comment."""
+    return is_administrator or row.created_by == actor
+
+
+def assign(*, project_id: UUID, subject: Subject, assignee: str, actor: str) -> tuple[Assignment, bool]:
+    """Gives a request or session to a person, with the state open; returns the assignment, and whether it is new.
+
+    Raises SubjectNotFoundError, NotAssignableError and the errors of the store.
+    """
+    subject_at = time_of(project_id, subject)
+    _require_person(project_id, assignee)
+    values = {
+        "assignee": assignee,
+        "state": AssignmentState.OPEN,
+        "assigned_by": actor,
+        "assigned_at": timezone.now(),
+        "done_by": "",
+        "done_at": None,
+    }
+    row, made = Assignment.objects.update_or_create(
+        project_id=project_id,
+        **subject.columns,
+        defaults=values,
+        create_defaults={**values, "subject": subject.id, "subject_at": subject_at},
+    )
+    logger.info("assignment.made assignment_id=%s project_id=%s actor=%s", row.pk, project_id, actor)
+    return row, made
+
+
+def change_assignment(
+    *, project_id: UUID, assignment_id: UUID, actor: str, assignee: str = "", state: str = ""
+) -> Assignment:
+    """Gives an assignment to somebody else, or another state; empty values change nothing.
+
+    Raises AssignmentNotFoundError and NotAssignableError.
+    """
+    with transaction.atomic():
+        row = get_assignment(project_id, assignment_id)
+        if assignee and assignee != row.assignee:
+            _require_person(project_id, assignee)
+            row.assignee, row.assigned_by, row.assigned_at = assignee, actor, timezone.now()
+        if state and state != row.state:
+            is_done = state == AssignmentState.DONE
+            row.state = AssignmentState(state)
+            row.done_by, row.done_at = (actor, timezone.now()) if is_done else ("", None)
+        row.save()
+    logger.info("assignment.changed assignment_id=%s state=%s actor=%s", row.pk, row.state, actor)
+    return row
+
+
+def delete_assignment(*, project_id: UUID, assignment_id: UUID, actor: str) -> None:
+    """Takes a request or session from whoever has it. Raises AssignmentNotFoundError."""
+    get_assignment(project_id, assignment_id).delete()
+    logger.info("assignment.deleted assignment_id=%s actor=%s", assignment_id, actor)
+
+
+def delete_discussions_of(project_id: UUID, kind: SubjectKind, subjects: Iterable[UUID | str]) -> int:
+    """Deletes comments and assignments of deleted requests or sessions; returns how many there were."""
+    hashes = [id_hash(str(subject)) for subject in subjects]
+    of_these = {"kind": kind, "subject_hash__in": hashes}
+    return sum(model.objects.for_project(project_id).filter(**of_these).delete()[0] for model in _BOTH)
+
+
+def delete_discussions_before(project_id: UUID, moment: datetime) -> int:
+    """Deletes comments and assignments of what was made before `moment`; returns how many there were."""
+    return sum(model.objects.for_project(project_id).filter(subject_at__lt=moment).delete()[0] for model in _BOTH)
+
+
+def _own(project_id: UUID, comment_id: UUID, actor: str, *, is_administrator: bool) -> Comment:
+    row = get_comment(project_id, comment_id)
+    if not may_change(row, actor, is_administrator=is_administrator):
+        raise NotYourCommentError
+    return row
+
+
+def _require_person(project_id: UUID, username: str) -> None:
+    if not people_of(project_id).filter(username=username).exists():
+        raise NotAssignableError

@@ -1,0 +1,99 @@
+"""The tables of what people say to each other about a request or a session: comments, and who looks after it."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.utils import timezone
+from typing_extensions import override
+
+from core.models import Project
+from core.tenancy import ProjectManager
+
+COMMENT_CHARACTERS = 10_000
+ACTOR_CHARACTERS = 200
+USERNAME_CHARACTERS = 150
+SUBJECT_CHARACTERS = 1024
+
+
+class SubjectKind(models.TextChoices):
+    REQUEST = "request"
+    SESSION = "session"
+
+
+class AssignmentState(models.TextChoices):
+    OPEN = "open"
+    DONE = "done"
+
+
+class Discussed(models.Model):
+    """A row about one request or session of a project.
+
+    `subject` is its id, and `subject_hash` the SHA-256 of it in hexadecimal: the id of a session may be longer than an
+    index of PostgreSQL takes. `subject_at` is the time by which the row expires with its project's retention: the time
+    of the request, or that at which the row about a session was made.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="%(class)ss")
+    kind = models.CharField(max_length=7, choices=SubjectKind)
+    subject = models.CharField(max_length=SUBJECT_CHARACTERS)
+    subject_hash = models.CharField(max_length=64, editable=False)
+    subject_at = models.DateTimeField()
+
+    objects = ProjectManager()
+
+    class Meta:
+        abstract = True
+
+
+class Comment(Discussed):
+    """A comment as plain text. `mentions` are the usernames of the members whom it names with `@`."""
+
+    text = models.TextField()
+    mentions = models.JSONField(default=list)
+    created_by = models.CharField(max_length=ACTOR_CHARACTERS)
+    created_at = models.DateTimeField(default=timezone.now)
+    # The last change: empty and null for a comment that is as it was written.
+    edited_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
+    edited_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        default_permissions = ()
+        indexes = [
+            models.Index(fields=["project", "subject_hash", "created_at"], name="comment_by_subject"),
+            models.Index(fields=["project", "-created_at"], name="comment_by_time"),
+            models.Index(fields=["project", "subject_at"], name="comment_by_expiry"),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"comment on a {self.kind}"
+
+
+class Assignment(Discussed):
+    """The member who looks after a request or session, and whether that is done."""
+
+    assignee = models.CharField(max_length=USERNAME_CHARACTERS)
+    state = models.CharField(max_length=4, choices=AssignmentState, default=AssignmentState.OPEN)
+    assigned_by = models.CharField(max_length=ACTOR_CHARACTERS)
+    assigned_at = models.DateTimeField(default=timezone.now)
+    done_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-assigned_at", "-id"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["project", "kind", "subject_hash"], name="one_assignment_per_subject"),
+        ]
+        indexes = [
+            models.Index(fields=["project", "assignee", "state", "-assigned_at"], name="assignment_by_person"),
+            models.Index(fields=["project", "subject_at"], name="assignment_by_expiry"),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"assignment of a {self.kind}"
