@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.api.routers import ProjectRouter
 from gateway.end_users.viewsets import EndUserLimitViewSet
 from gateway.figure_alerts.viewsets import AlertChannelViewSet, FigureAlertViewSet
+from gateway.model_catalog.viewsets import ModelCatalogViewSet
 from gateway.model_groups.viewsets import ModelGroupViewSet
 from gateway.playground.viewsets import PlaygroundViewSet
 from gateway.teams.viewsets import TeamViewSet
@@ -17,6 +18,7 @@ router.register("", CacheViewSet, "cache")
 router.register("usage", UsageViewSet, "usage")
 router.register("problems", ProblemViewSet, "problem")
 router.register("end-user-limits", EndUserLimitViewSet, "end-user-limit")
+router.register("models", ModelCatalogViewSet, "model-catalog")
 router.register("model-groups", ModelGroupViewSet, "model-group")
 router.register("alerts", FigureAlertViewSet, "alert")
 router.register("alert-channels", AlertChannelViewSet, "alert-channel")

@@ -54,6 +54,7 @@ _TAGS = {
     "pricing": "What models cost.",
     "guardrails": "What guardrails found in requests and answers, and what they would have refused.",
     "settings": "How the gateway treats a project's requests.",
+    "models": "What models cost, what they can, and how they do in a project.",
     "model-groups": "Names of the project's own that stand for several models.",
     "end-user-limits": "Budgets and rates of single end users.",
     "teams": "Keys that share budgets and rates, and who belongs to them.",

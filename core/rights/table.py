@@ -112,7 +112,7 @@ OPERATIONS: Mapping[str, Right] = {
     # Who belongs to a team is for administrators, as who belongs to the project is.
     **_each(READ, "listTeams getTeam"),
     **_each(ADMINISTER, "createTeam changeTeam deleteTeam listTeamMembers replaceTeamMembers"),
-    **_each(READ, "listModelGroups getModelGroup"),
+    **_each(READ, "listModelGroups getModelGroup listCatalogModels"),
     **_each(ADMINISTER, "createModelGroup replaceModelGroup deleteModelGroup"),
     **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),
     **_each(ADMINISTER, "setPrice removePrice syncPrices"),
@@ -192,7 +192,7 @@ PAGES: Mapping[str, Right] = {
         SIGNED_IN, "index tables logout password_change password_change_done jsi18n app_list view_on_site autocomplete"
     ),
     **_each(OPERATE, "auth_user_password_change"),
-    **_each(READ, "guardrails limits end_users teams prices price model_groups"),
+    **_each(READ, "guardrails limits end_users teams prices price model_groups models model"),
     **_each(ADMINISTER, "settings audit members provider_keys provider_key api_keys trace_destinations"),
     **_each(ADMINISTER, "alert_channels"),
     **_each(READ, "analytics_requests_detail rollouts connect"),

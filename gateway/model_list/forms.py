@@ -12,10 +12,13 @@ from typing import Any
 
 from gateway.model_list.catalog import CallableModel
 from gateway.protocol.completion_shapes import Model, ModelList, ModelPrefix, ModelPrices
+from integrations.capabilities.lookup import Capabilities
 from integrations.pricing.cost import Price
 
 _COUNTS = ("context_window", "max_output_tokens")
-_NAMES = {"schema": "structured_output"}
+ABILITY_NAMES = {"schema": "structured_output"}
+"""The names of abilities that differ from the fields of Capabilities."""
+
 _METHODS = {"generate_content": ("generateContent", "countTokens"), "embeddings": ("embedContent",)}
 
 
@@ -34,12 +37,8 @@ def openai_model(model: CallableModel) -> Model:
         "operations": list(model.operations),
         "context_window": model.context_window,
         "max_output_tokens": model.max_output_tokens,
-        "abilities": {
-            _NAMES.get(name, name): able
-            for name, able in asdict(model.abilities).items()
-            if name not in _COUNTS and able is not None
-        },
-        "prices": _prices(model.price),
+        "abilities": abilities_entry(model.abilities),
+        "prices": prices_entry(model.price),
     }
 
 
@@ -87,7 +86,16 @@ def gemini_model(model: CallableModel) -> dict[str, Any]:
     }
 
 
-def _prices(price: Price | None) -> ModelPrices | None:
+def abilities_entry(known: Capabilities) -> dict[str, bool]:
+    """Returns the abilities by name, as far as they are known."""
+    return {
+        ABILITY_NAMES.get(name, name): able
+        for name, able in asdict(known).items()
+        if name not in _COUNTS and able is not None
+    }
+
+
+def prices_entry(price: Price | None) -> ModelPrices | None:
     if price is None:
         return None
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.db import close_old_connections
@@ -9,6 +10,7 @@ from django.db import close_old_connections
 from core.keys.services import find_key, project_keys, team_limits
 from gateway.guardrails.checks import prepare_checks
 from gateway.project_settings.limits import limits_of, limits_of_every_user
+from gateway.project_settings.settings import ProjectSettings
 from gateway.selectors import current_settings, end_user_limits, model_groups
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
@@ -22,17 +24,31 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
     """Returns the project's current configuration. An unknown project has no keys. Raises django.db.Error when the
     database is away."""
     close_old_connections()
-    overrides = price_overrides(project_id)
     row = current_settings(project_id)
     settings, set_at_us = row.settings, row.set_at_us if row.pk else 0
     prepare_checks(settings.guardrails)
+    teams = team_limits(project_id)
+    return replace(
+        load_models(project_id, prices, settings),
+        keys={key.key_hash: key for key in project_keys(project_id, teams)},
+        limits=limits_of(settings, set_at_us),
+        every_user=limits_of_every_user(settings, set_at_us),
+        serial=serial,
+        prompts=managed_prompts(project_id),
+        user_limits=end_user_limits(project_id),
+        team_limits=teams,
+    )
+
+
+def load_models(project_id: UUID, prices: PriceTable, settings: ProjectSettings) -> ProjectSnapshot:
+    """Returns what decides which models the project can call and what they cost, without keys, prompts and limits."""
+    overrides = price_overrides(project_id)
     found, unreadable = read_deployments(project_id)
     deployments = in_use(found)
-    teams = team_limits(project_id)
     return ProjectSnapshot(
         project_id=project_id,
         id_text=str(project_id),
-        keys={key.key_hash: key for key in project_keys(project_id, teams)},
+        keys={},
         credentials=first_of_each_kind(deployments or found),
         deployments={deployment.name: deployment for deployment in deployments},
         unreadable=unreadable,
@@ -40,13 +56,8 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
         listed_models=listed_models(project_id),
         prices={**prices, **overrides} if overrides else prices,
         settings=settings,
-        limits=limits_of(settings, set_at_us),
-        every_user=limits_of_every_user(settings, set_at_us),
-        serial=serial,
-        prompts=managed_prompts(project_id),
+        serial=0,
         groups=model_groups(project_id),
-        user_limits=end_user_limits(project_id),
-        team_limits=teams,
     )
 
 

@@ -63,6 +63,10 @@ _VENDORS = {
     "z-ai": "zai",
     "zai-org": "zai",
 }
+_FINE_TUNED = "ft:"
+# Resellers put terms of their own behind a name, such as `:free`.
+_VARIANT = re.compile(r":(?:free|beta|nitro|floor|extended|exacto|online)$")
+_DATE = re.compile(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d|latest)$")
 # The pattern matches the ends of Bedrock's model ids: `-v1:0`, `-v2`, `:48k`.
 _BEDROCK_VERSION = re.compile(r"(?:-v\d+)?(?::\d+k?)*$")
 
@@ -85,6 +89,18 @@ def capabilities_of(provider: str, model: str) -> Capabilities | None:
 def listed_names(provider: str) -> Iterable[str]:
     """Returns the names of the provider's models in the catalogs."""
     return _table().get(provider, {}).keys()
+
+
+def family_of(provider: str, model: str) -> str:
+    """Returns the name that the model has at every provider, in lower case: without its vendor, the region and version
+    of Bedrock, and the date of a release, so that it can be compared across providers."""
+    name = model.rstrip("/")
+    name = name.rpartition("models/")[2] if "models/" in name else name
+    name = _bedrock(name.rpartition("/")[2])[-1][1] if provider == "bedrock" else name
+    if not name.startswith(_FINE_TUNED):
+        name = _VARIANT.sub("", name.rpartition("/")[2])
+    # Clients may ask for any text as a model, of which nothing else may be left.
+    return _DATE.sub("", name.lower()) or model.replace("/", "-").lower()
 
 
 def max_output_of(provider: str, model: str) -> int | None:

@@ -36,7 +36,7 @@ _FILES = {"analytics_requests_image"}
 # These pages are called by POST: they answer no GET.
 _BY_POST = {"agent_panel_rendered"}
 # The address of these names no project, so a right in any project opens them.
-_WHOLE = {"agent_panel_rendered", "request_link"}
+_WHOLE = {"agent_panel_rendered", "model", "request_link"}
 
 
 class Page(NamedTuple):
@@ -199,6 +199,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "id": rows["auth_user"].pk,
         "project_id": project.pk,
         "request_id": REQUEST_ID,
+        "family": "gpt-4o",
         "session_id": "session",
         "integration_id": rows["integrations_providerintegration"].pk,
         "queue_id": rows["analytics_reviewqueue"].pk,

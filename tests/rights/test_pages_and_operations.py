@@ -51,6 +51,8 @@ BEHIND = {
     "rollouts_rollout_change": Behind("getRollout", "startRollout"),
     "rollout_form": Behind("createRollout", "createRollout"),
     "assignments": Behind("listAssignments"),
+    "models": Behind("listCatalogModels"),
+    "model": Behind("listCatalogModels"),
     # It waits for the first request, and its form makes an API key.
     "connect": Behind("listRequests", "issueApiKey"),
     "reviews": Behind("listReviewQueues", "createReviewQueue"),

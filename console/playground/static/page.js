@@ -33,8 +33,10 @@ class Page {
   }
 
   async start() {
-    const requestId = new URLSearchParams(location.search).get("request");
-    await this.#show(requestId ? await this.#stored(requestId) : this.storage.read());
+    const query = new URLSearchParams(location.search);
+    const [requestId, model] = [query.get("request"), query.get("model")];
+    const state = requestId ? await this.#stored(requestId) : this.storage.read();
+    await this.#show(model ? { ...state, models: [model] } : state);
     this.form.dataset.ready = "true";
   }
 

@@ -1,0 +1,224 @@
+"""Finds the models that a project can call, those that it has called, and the known ones of other providers.
+
+Every figure of all models is read by one query; what a page does not show of them is not looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
+
+from django.utils import timezone
+
+from analytics.parameters.ranges import TimeRange
+from analytics.queries.models import ModelRow, list_models
+from core.keys.services import KeyRecord
+from core.models import ApiKey
+from core.rights.scopes import GATEWAY
+from gateway.model_list.catalog import CallableModel, callable_models
+from gateway.protocol.wire import AUTO
+from gateway.selectors import project_settings
+from gateway.snapshot.loader import load_models
+from gateway.snapshot.project import PriceTable, ProjectSnapshot
+from integrations.capabilities.lookup import Capabilities, capabilities_of, family_of
+from integrations.model_lists.catalog import catalog_names
+from integrations.pricing.cost import Price
+from integrations.providers.base import Credentials
+from integrations.registry import provider_title, providers
+from integrations.selectors import SANDBOX, price_mark, price_table
+
+_MAX_MODELS = 10_000
+_UNKNOWN = Capabilities()
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model at one provider.
+
+    `name` is its name there and `family` the one that it has at every provider; a request sends `id`. Counts are of
+    tokens, None where they are not known. `figures` are those of the range, None without a request. `groups` are the
+    model groups that name it.
+    """
+
+    name: str
+    family: str
+    provider: str
+    id: str
+    title: str
+    is_callable: bool
+    owned_by: str
+    operations: tuple[str, ...]
+    context_window: int | None
+    max_output_tokens: int | None
+    abilities: Capabilities
+    price: Price | None
+    figures: ModelRow | None
+    groups: tuple[str, ...]
+
+    @property
+    def provider_title(self) -> str:
+        return provider_title(self.provider)
+
+    @property
+    def requests(self) -> int:
+        return self.figures.requests if self.figures else 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeysOfModel:
+    """The API keys that may call a model: all of the project's, or those with these names."""
+
+    all_keys: bool
+    names: tuple[str, ...]
+
+
+Figures = Mapping[tuple[str, str], ModelRow]
+"""The project's own figures of a range by provider and model."""
+
+_NONE: Figures = {}
+
+
+def read_figures(project_id: UUID, time_range: TimeRange) -> Figures:
+    """Returns the figures of all models that were called in the range. Raises the errors of the store."""
+    _, rows = list_models(project_id, time_range.start, time_range.end, limit=_MAX_MODELS, offset=0)
+    return {(row.provider, row.model): row for row in rows if row.provider and row.model}
+
+
+class Catalog:
+    """The models of a project, read once; without `figures` no store of requests is asked."""
+
+    def __init__(self, project_id: UUID, figures: Figures = _NONE) -> None:
+        self._project_id = project_id
+        self._snapshot = load_models(project_id, _prices(price_mark()), project_settings(project_id))
+        self._figures = figures
+        self._groups = _groups_by_model(self._snapshot)
+        self._keys: tuple[tuple[str, KeyRecord], ...] | None = None
+
+    def offers(self, *, with_others: bool = False) -> list[Offer]:
+        """Returns the models that can be called or were called in the range, the most used first. With the others, the
+        models come after them that are known of providers without a key in this project."""
+        found = {(offer.provider, offer.name): offer for offer in self._callable()}
+        others = [*self._figures, *(self._others() if with_others else ())]
+        found |= {place: self._known(*place) for place in others if place not in found}
+        return sorted(found.values(), key=_most_used)
+
+    def offers_of(self, family: str) -> list[Offer]:
+        """Returns the model of this name at every provider, those that can be called first."""
+        found = {(offer.provider, offer.name): offer for offer in self._callable() if offer.family == family}
+        others = (place for place in (*self._figures, *self._others()) if family_of(*place) == family)
+        found |= {place: self._known(*place) for place in others if place not in found}
+        return sorted(found.values(), key=lambda offer: (not offer.is_callable, offer.provider, offer.name))
+
+    def keys_of(self, offer: Offer) -> KeysOfModel:
+        """Returns which of the project's keys may call the model at one of its provider's integrations."""
+        if self._keys is None:
+            self._keys = tuple(_gateway_keys(self._project_id))
+        if not offer.is_callable:
+            return KeysOfModel(False, ())
+        places = [
+            one.name
+            for one in self._snapshot.deployments.values()
+            if one.provider == offer.provider and one.serves(offer.name)
+        ]
+        names = tuple(
+            name
+            for name, key in self._keys
+            if any(key.permits(offer.provider, offer.name, place) for place in (places or [""]))
+        )
+        return KeysOfModel(len(names) == len(self._keys) > 0, names)
+
+    def _callable(self) -> Iterator[Offer]:
+        names = {AUTO, *self._snapshot.groups}
+        for model in callable_models(self._snapshot).values():
+            if model.id not in names:
+                yield self._offer(model)
+
+    def _offer(self, model: CallableModel) -> Offer:
+        provider = model.provider
+        name = model.full_id.removeprefix(f"{provider}/")
+        return Offer(
+            name=name,
+            family=family_of(provider, name),
+            provider=provider,
+            id=model.id,
+            title=model.name,
+            is_callable=True,
+            owned_by=model.owned_by,
+            operations=model.operations,
+            context_window=model.context_window,
+            max_output_tokens=model.max_output_tokens,
+            abilities=model.abilities,
+            price=model.price,
+            figures=self._figures.get((provider, name)),
+            groups=self._groups_of(model.id, model.full_id),
+        )
+
+    def _known(self, provider: str, name: str) -> Offer:
+        """Returns a model that cannot be called now, by what the catalogs say about it."""
+        known = capabilities_of(provider, name) or _UNKNOWN
+        return Offer(
+            name=name,
+            family=family_of(provider, name),
+            provider=provider,
+            id=f"{provider}/{name}",
+            title=name,
+            is_callable=False,
+            owned_by="",
+            operations=(),
+            context_window=known.context_window,
+            max_output_tokens=known.max_output_tokens,
+            abilities=known,
+            price=self._snapshot.price_of(provider, name),
+            figures=self._figures.get((provider, name)),
+            groups=self._groups_of(f"{provider}/{name}"),
+        )
+
+    def _others(self) -> Iterator[tuple[str, str]]:
+        priced: dict[str, list[str]] = {}
+        for provider, name in self._snapshot.prices:
+            priced.setdefault(provider, []).append(name)
+        for provider in providers():
+            if provider not in self._snapshot.credentials and provider != SANDBOX:
+                nowhere = Credentials(0, provider, "", "")
+                yield from ((provider, name) for name in catalog_names(nowhere, priced.get(provider, ())))
+
+    def _groups_of(self, *names: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(group for name in names for group in self._groups.get(name, ())))
+
+
+def _most_used(offer: Offer) -> tuple[int, bool, str, str]:
+    return (-offer.requests, not offer.is_callable, offer.family, offer.provider)
+
+
+def _groups_by_model(snapshot: ProjectSnapshot) -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, group in snapshot.groups.items():
+        for model in group.weights:
+            found.setdefault(model, []).append(name)
+    return found
+
+
+def _gateway_keys(project_id: UUID) -> Iterable[tuple[str, KeyRecord]]:
+    """Yields the keys that can call models now, with their names."""
+    rows = ApiKey.objects.for_project(project_id).filter(revoked_at=None).order_by("name", "pk")
+    now = timezone.now()
+    for row in rows.only("name", "expires_at", "scopes", "allowed_models", "allowed_providers", "project_id"):
+        key = KeyRecord(
+            id=row.pk,
+            project_id=project_id,
+            key_hash="",
+            scopes=frozenset(row.scopes),
+            expires_at=row.expires_at,
+            allowed_models=tuple(row.allowed_models),
+            allowed_providers=tuple(row.allowed_providers),
+        )
+        if GATEWAY in key.scopes and not key.expired(now):
+            yield row.name, key
+
+
+@lru_cache(maxsize=1)
+def _prices(mark: tuple[object, ...]) -> PriceTable:
+    """Returns the prices for all projects, read again when `mark` says that one changed."""
+    return price_table()
