@@ -26,14 +26,19 @@ def expire_judgements() -> None:
 def watch_budgets() -> None:
     """Raises budget alerts, every half a minute. Concurrent runs raise no alert twice (see gateway.alerts)."""
     raise_alerts()
-    for delivery_id in due_deliveries():
-        deliver_alert.delay(delivery_id)
+    _deliver_due()
 
 
 @shared_task(name="gateway.check_alerts")
 def check_alerts() -> None:
     """Looks at the alerts on figures that are due, twice a minute. Concurrent runs look at no alert twice."""
-    check_due_alerts()
+    if check_due_alerts():
+        _deliver_due()
+
+
+def _deliver_due() -> None:
+    for delivery_id in due_deliveries():
+        deliver_alert.delay(delivery_id)
 
 
 @shared_task(name="gateway.deliver_alert")

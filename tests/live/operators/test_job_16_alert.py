@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from playwright.async_api import Page, expect
 
@@ -11,7 +12,7 @@ from tests.live.conftest import StartService
 from tests.live.operators.conftest import signed_in
 from tests.live.playground import make_account
 from tests.live.prompts import Team
-from tests.waiting import eventually
+from tests.waiting import TIMEOUT_SECONDS, eventually
 
 # Alerts, New alert, the channel, Save alert.
 _MAX_CLICKS = 4
@@ -47,7 +48,9 @@ async def test_job__alert_on_requests__is_set_fires_and_its_message_arrives(
         await expect(main.get_by_text("It is looked at within half a minute.")).to_be_visible()
         assert operator.clicks <= _MAX_CLICKS
 
-        await eventually(lambda: bool(Receiver.received))
+        [alert] = operator.api("alerts")["results"]
+        events = f"alerts/{alert['id']}/events"
+        await eventually(lambda: _is_delivered(operator.api(events)), seconds=2 * TIMEOUT_SECONDS)
         text = json.loads(Receiver.received[0][1])["text"]
         assert text.startswith("*Firing: Too many requests")
         assert "The alert fires above 10 over 7 days." in text
@@ -55,5 +58,9 @@ async def test_job__alert_on_requests__is_set_fires_and_its_message_arrives(
         await expect(main.get_by_text("firing", exact=True).first).to_be_visible()
         await expect(main.get_by_text("Team chat: delivered")).to_be_visible()
 
-    [alert] = operator.api("alerts")["results"]
+    alert = operator.api(f"alerts/{alert['id']}")
     assert (alert["state"], alert["channels"][0]["name"]) == ("firing", "Team chat")
+
+
+def _is_delivered(events: dict[str, Any]) -> bool:
+    return any(one["state"] == "delivered" for event in events["results"] for one in event["deliveries"])
