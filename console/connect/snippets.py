@@ -127,9 +127,13 @@ def _claude_code(call: Call) -> Tab:
         f"export ANTHROPIC_AUTH_TOKEN={call.shell_key}\n"
         f"export ANTHROPIC_MODEL={shlex.quote(call.model)}\n"
         f"export ANTHROPIC_DEFAULT_HAIKU_MODEL={shlex.quote(call.model)}\n"
-        f'claude -p "{QUESTION}"'
+        f'claude -p "{QUESTION}" --tools ""'
     )
-    blocks = (Block("Install once", "npm install -g @anthropic-ai/claude-code"), Block("In a terminal", command))
+    # Without tools one question is one request: the sandbox calls what it is offered, agents below agents among it.
+    blocks = (
+        Block("Install once", "npm install -g @anthropic-ai/claude-code"),
+        Block("In a terminal; from then on, claude alone", command),
+    )
     return Tab("claude-code", "Claude Code", blocks)
 
 
