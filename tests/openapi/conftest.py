@@ -118,7 +118,11 @@ def populated(db: None, stored_requests: None) -> Populated:
         project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
     )
     past = _trial_input(project)
-    of_request = {"project_id": project.pk, "subject": subject_request(UUID(REQUEST_ID)), "actor": f"key:{row.pk}"}
+    of_request: dict[str, Any] = {
+        "project_id": project.pk,
+        "subject": subject_request(UUID(REQUEST_ID)),
+        "actor": f"key:{row.pk}",
+    }
     comment = add_comment(**of_request, text="Look at this, @described.")
     assignment, _ = assign(**of_request, assignee="described")
     view, _ = save_view(
