@@ -36,7 +36,7 @@ ISSUER = "Prompt Gateway"
 def is_required(user: User) -> bool:
     """Returns whether the operator's settings ask this person for a second factor."""
     policy: str = settings.SECOND_FACTOR
-    return policy == "all" or (policy == "superusers" and user.is_superuser)
+    return policy == "all" or (policy == "superusers" and bool(user.is_superuser))
 
 
 def has_one(user: User) -> bool:
