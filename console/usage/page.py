@@ -71,6 +71,10 @@ _NONE: Mapping[Dimension, str] = {
     Dimension.PROMPT: "without a managed prompt",
     Dimension.PROMPT_VERSION: "without a managed prompt",
 }
+_DELETED: Mapping[Dimension, str] = {
+    Dimension.API_KEY: "deleted key {}",
+    Dimension.TEAM: "deleted team {}",
+}
 _OF_PERSONS = (Dimension.USER, Dimension.SESSION)
 
 
@@ -201,7 +205,7 @@ def _columns(visit: Visit, dimension: Dimension, names: Mapping[str, str]) -> li
         href = _requests(visit, dimension, key)
         if dimension in _OF_PERSONS:
             return id_link(_session(visit, key) or href if dimension is Dimension.SESSION else href, key)
-        shown = names.get(key) or row["name"]
+        shown = names.get(key) or _name_of(dimension, row)
         return format_html('<a href="{}">{}</a>', href, shown) if href else shown
 
     def now_and_before(row: Mapping[str, Any]) -> str:
@@ -217,6 +221,13 @@ def _columns(visit: Visit, dimension: Dimension, names: Mapping[str, str]) -> li
         Column("tokens", "Tokens", lambda row: formats.number(row["total_tokens"]), is_numeric=True),
         Column("errors", "Failed", lambda row: formats.share(row["error_rate"]), is_numeric=True),
     ]
+
+
+def _name_of(dimension: Dimension, row: Mapping[str, Any]) -> str:
+    """Returns the name of a key of the dimension; of a row that is gone the API has its id alone."""
+    if dimension in _DELETED and row["name"] == row["key"]:
+        return _DELETED[dimension].format(row["key"])
+    return str(row["name"])
 
 
 def _cost(row: Mapping[str, Any]) -> Any:
@@ -243,7 +254,10 @@ def _plot(visit: Visit, dimension: Dimension) -> Plot:
     found = spend.cost_intervals(visit.project.pk, dimension, _range(visit))
     names = prompt_names(visit.project.pk, [one["key"] for one in found["series"]]) if "prompt" in dimension else {}
     series = [
-        Series(names.get(one["key"]) or one["name"] or _NONE.get(dimension, "none"), one["total_cost_usd"])
+        Series(
+            (names.get(one["key"]) or _name_of(dimension, one)) if one["key"] else _NONE.get(dimension, "none"),
+            one["total_cost_usd"],
+        )
         for one in found["series"]
     ]
     if any(found["other"]["total_cost_usd"]):

@@ -114,8 +114,11 @@ def test_page__shows_the_month_s_spend_and_what_each_key_spent_in_the_team(
         assert cost in row
         assert state in row
     usage = shown(administrator, project, "/admin/usage/", group_by="team")
-    assert "Search" in usage
+    assert ">Search</a>" in usage
     assert f"team_id={team.pk}" in usage
+    team_id = team.pk
+    team.delete()
+    assert f">deleted team {team_id}</a>" in shown(administrator, project, "/admin/usage/", group_by="team")
 
 
 def test_team__that_refuses_before_all_is_spent__says_so_with_a_link_to_the_requests(
