@@ -24,10 +24,12 @@ _NO_MEMBER = "This project has no member of this name: make the person a member 
 
 def list_teams(project_id: UUID) -> QuerySet[Team]:
     """Returns the teams by name, with `key_count`, revoked keys left out, and `member_count`."""
-    return Team.objects.for_project(project_id).annotate(
+    counted = Team.objects.for_project(project_id).annotate(
         key_count=Count("api_keys", filter=Q(api_keys__revoked_at=None), distinct=True),
         member_count=Count("members", distinct=True),
     )
+    # A query that counts has no order of the table's own.
+    return counted.order_by("name")
 
 
 def get_team(project_id: UUID, team_id: int) -> Team:

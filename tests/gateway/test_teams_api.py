@@ -88,6 +88,7 @@ def test_name__that_another_team_of_the_project_has__conflict(api: APIClient) ->
     Team.objects.create(project=make_project(), name="Search")
     made(api, "Search")
     other = made(api, "Other")
+    assert [one["name"] for one in api.get(PATH).json()["results"]] == ["Other", "Search"]
     assert refused(api.post(PATH, {"name": "Search"})) == (409, "team_exists")
     assert refused(api.patch(f"{PATH}/{other['id']}", {"name": "Search"})) == (409, "team_exists")
 
