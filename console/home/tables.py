@@ -8,6 +8,7 @@ from typing import Any
 from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
+from analytics.queries.users import top_users
 from console.dashboards.keeping import keep_address, keep_providers
 from core.ui.formats import duration, moment, money, number, share
 from core.ui.marks import status
@@ -105,14 +106,14 @@ def user_table(visit: Visit, time_range: TimeRange) -> Table:
     return Table(
         caption="The users who cost most",
         columns=[
-            Column("user", "User", lambda row: row["user_id"]),
-            Column("requests", "Requests", lambda row: number(row["request_count"]), is_numeric=True),
-            Column("errors", "Errors", lambda row: share(row["error_rate"]), is_numeric=True),
-            Column("cost", "Cost", lambda row: money(row["total_cost_usd"]), is_numeric=True),
+            Column("user", "User", lambda row: row.user_id),
+            Column("requests", "Requests", lambda row: number(row.requests), is_numeric=True),
+            Column("errors", "Errors", lambda row: share(row.errors / row.requests), is_numeric=True),
+            Column("cost", "Cost", lambda row: money(row.cost_usd), is_numeric=True),
         ],
-        rows=metrics.users(visit.project.pk, time_range, _TOP).results,
+        rows=top_users(visit.project.pk, time_range.start, time_range.end, limit=_TOP.limit),
         empty=Empty("No request of this range names its user (header x-svc-user-id)."),
-        key=lambda row: visit.link(_REQUESTS, user_id=row["user_id"]),
+        key=lambda row: visit.link(_REQUESTS, user_id=row.user_id),
         keep=keep_address(
             visit, "Top users", ChartKind.TABLE, ["total_cost_usd", "request_count", "error_rate"], group_by="user"
         ),

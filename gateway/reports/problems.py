@@ -21,6 +21,7 @@ from analytics.wire.metrics import Totals
 from gateway.reports.limit_usage import month_usage
 from gateway.reports.log_looks import MISSED, LogLooks
 from gateway.reports.shapes import Problem, ProblemKind, Problems
+from gateway.selectors import project_settings
 from gateway.tables.alert import AlertDelivery
 from gateway.tables.figure_alert import AlertEvent, FigureAlert
 from integrations.errors import HealthUnavailableError
@@ -143,13 +144,13 @@ def _providers(question: _Question) -> Iterator[Problem]:
 
 
 def _budget(question: _Question) -> Iterator[Problem]:
+    if project_settings(question.project_id).monthly_budget_usd is None:
+        return
     try:
         month = month_usage(question.project_id, question.now)
     except MISSED:
         return  # That the request log is away is a problem already.
     budget = month["budget_usd"]
-    if budget is None:
-        return
     if month["spent_usd"] >= budget:
         effect = "further requests are refused" if month["hard_stop"] else "requests go on"
         yield _problem(

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -69,6 +70,21 @@ def test_users__any_range__equal_plain_computation(get: Callable[..., Any], reco
 
         assert (found["results"], found["without_user_id"]) == (expected, unnamed), (start, end)
         assert found["count"] == len(expected)
+
+
+@pytest.mark.parametrize("near", [0, users._NEAR_THE_TOP])
+def test_top_users__any_range__equal_plain_computation(
+    api: Api, records: list[RequestRecord], monkeypatch: pytest.MonkeyPatch, near: int
+) -> None:
+    monkeypatch.setattr(users, "_NEAR_THE_TOP", near)
+    for start, end in ranges(records, 10):
+        expected, _ = reference.users(reference.between(records, start, end))
+
+        found = users.top_users(UUID(api[1]), start, end, limit=3)
+
+        assert [(row.user_id, row.requests, row.errors, float(row.cost_usd)) for row in found] == [
+            (row["user_id"], row["request_count"], row["error_count"], row["total_cost_usd"]) for row in expected[:3]
+        ], (start, end)
 
 
 @pytest.mark.parametrize("near", [0, 1, users._NEAR_THE_TOP])

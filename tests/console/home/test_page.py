@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
+from analytics.clickhouse import client
 from analytics.errors import AnalyticsUnavailableError
 from analytics.presenters import metrics
 from analytics.request_log.record import Outcome
+from console.home import tables
 from core.models import Project
 from core.ui import formats
 from rollouts.services import roll_back_rollout
@@ -119,6 +122,33 @@ def test_home__tables__have_the_entries_of_the_api(
     assert "<b>" not in text
 
 
+def test_home__its_queries__are_few(
+    reader: Client, project: Project, traffic: tuple[datetime, datetime], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    query = client.query
+
+    def counted(*args: Any, name: str, **options: Any) -> Any:
+        names.append(name)
+        return query(*args, name=name, **options)
+
+    monkeypatch.setattr(client, "query", counted)
+    shown(reader, PATH, project, **custom(traffic))
+
+    # The totals of the last hour, of the range and of the range before.
+    expected = [
+        "requests.own",
+        "errors",
+        "models.page",
+        "spend.project",
+        *["totals"] * 3,
+        "usage",
+        "users.page",
+        "users.rows",
+    ]
+    assert sorted(names) == sorted(expected)
+
+
 def test_home__problems__each_with_its_page(
     reader: Client, project: Project, traffic: tuple[datetime, datetime]
 ) -> None:
@@ -148,8 +178,9 @@ def test_home__store_away__says_so_and_shows_the_rest(
     def away(*_: object, **__: object) -> None:
         raise AnalyticsUnavailableError("The analytics store does not answer.")
 
-    for name in ("totals", "usage", "errors", "models", "users"):
+    for name in ("totals", "usage", "errors", "models"):
         monkeypatch.setattr(metrics, name, away)
+    monkeypatch.setattr(tables, "top_users", away)
     first, text = shown(reader, PATH, project), shown(reader, PATH, project)
     assert "The request log answers late" in first
     assert "critical" not in first
