@@ -88,7 +88,9 @@ def _columns(visit: Visit, names: Mapping[Any, str]) -> list[Column]:
         Column("requests", "Requests", lambda row: formats.number(row["request_count"]), is_numeric=True),
         Column("input", "Input tokens", lambda row: formats.number(row["input_tokens"]), is_numeric=True),
         Column("read", "Read from the cache", share, is_numeric=True),
-        Column("written", "Written", lambda row: formats.number(row["cache_write_tokens"]), is_numeric=True),
+        Column(
+            "written", "Written", lambda row: formats.number(row["cache_write_tokens"]), is_numeric=True, gives_way=True
+        ),
         Column("saved", "Saved", lambda row: formats.money(row["saved_usd"]), is_numeric=True),
         Column("missed", "Missed", lambda row: formats.money(row["missed_usd"]), is_numeric=True),
     ]

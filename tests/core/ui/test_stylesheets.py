@@ -13,7 +13,7 @@ from config.settings.base import BASE_DIR
 
 _APPS = ("agent", "analytics", "config", "console", "core", "gateway", "integrations", "prompts", "rollouts")
 _STYLESHEETS = sorted(path for app in _APPS for path in (BASE_DIR / app).rglob("static/**/*.css"))
-_MAX_BYTES = 33_000
+_MAX_BYTES = 35_500
 # A class of a page stands in an attribute, or as a text of a script or of Python code.
 _ATTRIBUTE = re.compile(r"""(?:class|id)=\\?["'](.*?)\\?["'](?=[\s>/\\])""", re.DOTALL)
 _TEXT = re.compile(r"""["'`]([^"'`\n]*)["'`]""")

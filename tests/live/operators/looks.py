@@ -38,6 +38,23 @@ _FORBIDDEN = re.compile(
     rf"\b(?:{_SETTINGS})\b|\b(?:key:\d+|user:\w+|sync:\d+|catalog_[ab]|reader_without_content|[Ee]vidence)\b"
 )
 _MIN_CHARACTERS = 40
+# Two rows of the header in a narrow window.
+_HEADER_PX = 104
+# What reaches below the agent's panel and cannot be scrolled into sight, and tables that lose a column there. Tables
+# whose columns the reader chooses, as of the request log, and Django's own lists scroll in their cards.
+_BELOW_THE_AGENT = """
+() => {
+  const edge = document.querySelector("#agent-dialog").getBoundingClientRect().left;
+  const scrolls = (element) => element && element.tagName !== "MAIN"
+    && (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
+  const below = [...document.querySelectorAll("main *")]
+    .filter((element) => element.checkVisibility() && element.getBoundingClientRect().right > edge)
+    .filter((element) => !scrolls(element.parentElement));
+  const cut = [...document.querySelectorAll(":not(.log) > .scroll:not(.chooser + .scroll, :has(#result_list))")]
+    .filter((table) => table.scrollWidth > table.clientWidth + 1);
+  return [...below, ...cut].map((element) => element.outerHTML.slice(0, 200));
+}
+"""
 
 
 async def faults_of(page: Page) -> list[str]:
@@ -48,6 +65,8 @@ async def faults_of(page: Page) -> list[str]:
         await page.set_viewport_size(size)
         found += [f"{width}: scrolls sideways: {element}" for element in await wider_than_window(page)]
         found += [f"{width}: {text}" for text in await violations(page)]
+        if size is _NARROW:
+            found += [f"a header of {height} px" for height in await _header_heights(page) if height > _HEADER_PX]
         await page.emulate_media(color_scheme="dark")
         found += [f"{width} dark: {text}" for text in await violations(page, *COLOR_RULES)]
         await page.emulate_media(color_scheme="light")
@@ -59,6 +78,24 @@ async def words_of_the_code(page: Page) -> list[str]:
     """Returns the words that people would have to know the code for, among what the page shows at once."""
     text: str = await page.evaluate(_READ_TEXT)
     return [f"a word of the code: {word}" for word in sorted(set(_FORBIDDEN.findall(text)))]
+
+
+async def _header_heights(page: Page) -> list[int]:
+    found: list[int] = await page.eval_on_selector_all(".frame-header", "all => all.map(one => one.offsetHeight)")
+    return found
+
+
+async def faults_beside_agent(page: Page) -> list[str]:
+    """Returns what the agent's panel hides of a wide page; none where the panel cannot be opened."""
+    button = page.locator("#agent-link")
+    if not await button.count():
+        return []
+    await button.click()
+    dialog = page.locator("#agent-dialog")
+    await dialog.wait_for()
+    hidden: list[str] = await page.evaluate(_BELOW_THE_AGENT)
+    await dialog.get_by_role("button", name="Close", exact=True).click()
+    return [f"beside the agent: {element}" for element in hidden]
 
 
 async def faults_of_answer(page: Page, answer: Response) -> list[str]:

@@ -17,7 +17,7 @@ from tests.browser.actions import sign_in
 from tests.browser.problems import Problems
 from tests.live.operators.crawl import NOT_FOLLOWED, kind_of, kind_of_name, navigation, one_of_each_kind, path_of
 from tests.live.operators.everything import Everything
-from tests.live.operators.looks import WIDE, faults_of, faults_of_answer, words_of_the_code
+from tests.live.operators.looks import WIDE, faults_beside_agent, faults_of, faults_of_answer, words_of_the_code
 from tests.live.playground import make_account
 from tests.live.service import LiveService
 
@@ -37,21 +37,6 @@ _OPEN_FORMS = """
 () => {
   document.querySelectorAll("main form").forEach((form) => { form.noValidate = true; });
   document.querySelectorAll("main details").forEach((details) => { details.open = true; });
-}
-"""
-_PHONE_HEADER_PX = 104
-# What reaches below the agent's panel, and tables that lose a column there. The request log scrolls in its card.
-_BELOW_THE_AGENT = """
-() => {
-  const edge = document.querySelector("#agent-dialog").getBoundingClientRect().left;
-  const scrolls = (element) => element && element.tagName !== "MAIN"
-    && (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
-  const below = [...document.querySelectorAll("main *")]
-    .filter((element) => element.checkVisibility() && element.getBoundingClientRect().right > edge)
-    .filter((element) => !scrolls(element.parentElement));
-  const cut = [...document.querySelectorAll(":not(.log) > .scroll")]
-    .filter((table) => table.scrollWidth > table.clientWidth + 1);
-  return [...below, ...cut].map((element) => element.outerHTML.slice(0, 200));
 }
 """
 # The address of a form, the button that sends it, and what is filled in before.
@@ -126,37 +111,17 @@ async def test_every_page__looked_at__accessible_and_inside_its_window(superuser
     async for address, answer in one_of_each_kind(superuser, *_first(everything)):
         kinds.add(kind_of(address))
         assert answer.status == 200, address
-        wrong[path_of(address)] = [*await faults_of(superuser), *await faults_of_answer(superuser, answer)]
+        wrong[path_of(address)] = [
+            *await faults_of(superuser),
+            *await faults_of_answer(superuser, answer),
+            *await faults_beside_agent(superuser),
+        ]
         if kind_of(address) not in _ROWS:
             wrong[path_of(address)] += await words_of_the_code(superuser)
 
     assert not _shown(wrong), _shown(wrong)
     expected = {kind_of_name(name) for name in page_names() if PAGES[name] is not Right.NOBODY}
     assert expected - kinds - NOT_FOLLOWED - _WITHOUT_LINK == set()
-
-
-async def test_every_page__beside_the_agent_and_on_a_phone__nothing_is_hidden(
-    superuser: Page, everything: Everything
-) -> None:
-    """A table that does not fit beside the agent scrolls inside its card; the header of a phone has two rows."""
-    await superuser.goto(f"{everything.service.base_url}/admin/?project={everything.project_id}")
-    wrong: dict[str, list[str]] = {}
-    for address in await navigation(superuser):
-        await superuser.goto(address)
-        place = path_of(address)
-        if not await superuser.locator("#agent-link").count():
-            continue
-        await superuser.locator("#agent-link").click()
-        await expect(superuser.locator("#agent-dialog")).to_be_visible()
-        wrong[place] = await superuser.evaluate(_BELOW_THE_AGENT)
-        await superuser.get_by_role("button", name="Close", exact=True).first.click()
-        await superuser.set_viewport_size({"width": 400, "height": 900})
-        height = await superuser.locator(".frame-header").evaluate("header => header.offsetHeight")
-        if height > _PHONE_HEADER_PX:
-            wrong[place].append(f"a header of {height} px")
-        await superuser.set_viewport_size(WIDE)
-
-    assert not _shown(wrong), _shown(wrong)
 
 
 async def test_every_page__without_scripts__says_the_same(
