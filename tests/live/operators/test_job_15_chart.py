@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 from playwright.async_api import expect
 
@@ -17,9 +18,11 @@ async def test_job__keep_a_chart__stands_on_a_dashboard_with_its_values(operator
     await operator.open_whole("/admin/usage/", range="7d", group_by="provider")
 
     await operator.click(main.get_by_role("link", name=re.compile("Keep as chart ?: Cost by .* and provider")))
+    title = f"Cost by provider {uuid4().hex[:6]}"
+    await main.get_by_label("Title").fill(title)
     await operator.click(main.get_by_role("button", name="Keep"))
 
-    chart = main.get_by_role("region", name="Cost by provider")
+    chart = main.get_by_role("region", name=title)
     await expect(chart.get_by_role("img")).to_be_visible()
     assert operator.clicks <= _MAX_CLICKS
     found = re.search(r"/dashboards/([0-9a-f-]{36})/", page.url)
@@ -30,12 +33,13 @@ async def test_job__keep_a_chart__stands_on_a_dashboard_with_its_values(operator
     assert dearest["key"] in owner_sees
 
     # Shared, it is one link for everybody in the project; arranged, it stays so.
-    await main.get_by_text("Arrange").first.click()
+    await chart.get_by_text("Arrange").click()
     await chart.get_by_role("button", name="Whole width").click()
     await main.get_by_text("Rename, share or delete").click()
     await main.get_by_label("Everybody in the project sees it").check()
     await main.get_by_role("button", name="Save").click()
     shared = operator.api(f"dashboards/{found[1]}")
-    assert (shared["is_shared"], [one["is_wide"] for one in shared["charts"]]) == (True, [True])
-    data = operator.api(f"dashboards/{found[1]}/charts/{shared['charts'][0]['id']}/data")
+    kept = shared["charts"][-1]
+    assert (shared["is_shared"], kept["title"], kept["is_wide"]) == (True, title, True)
+    data = operator.api(f"dashboards/{found[1]}/charts/{kept['id']}/data")
     assert dearest["key"] in [one["key"] for one in data["series"]]
