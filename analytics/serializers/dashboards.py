@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
@@ -12,25 +11,18 @@ from analytics.figures.filters import filters_of, groups_of
 from analytics.figures.registry import Figure, FigureUnit
 from analytics.models import Chart, ChartKind, Dashboard
 from analytics.models.dashboards import CHART_TITLE_CHARACTERS, DASHBOARD_NAME_CHARACTERS
+from analytics.parameters.values import TextsField
 from core.wire.serializers import BodySerializer
 
 _MAX_FILTER_CHARACTERS = 1024
 _MAX_POSITION = 100
 
 
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
-class FilterField(serializers.Field[Any, Any, Any, Any]):
-    """A filter's value, or a list of values for one that is given several times. A single one stays a text."""
+class FilterField(TextsField):
+    """A filter's value, or a list of values for one that is given several times."""
 
-    _text = serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=_MAX_FILTER_CHARACTERS)
-
-    @override
-    def to_internal_value(self, data: Any) -> str | list[str]:
-        if not isinstance(data, str | list) or any(not isinstance(one, str) for one in data):
-            raise serializers.ValidationError("Must be a text or a list of texts.")
-        values = [self._text.run_validation(one) for one in ([data] if isinstance(data, str) else data)]
-        kept = [one for one in values if one != ""]
-        return kept if len(kept) > 1 else "".join(kept)
+    def __init__(self) -> None:
+        super().__init__(_MAX_FILTER_CHARACTERS)
 
     @override
     def to_representation(self, value: Any) -> Any:
@@ -116,7 +108,10 @@ class ChartChangeSerializer(BodySerializer):
     )
 
     def validate_filters(self, value: dict[str, str | list[str]]) -> dict[str, str | list[str]]:
-        return {name: given for name, given in value.items() if given}
+        """Leaves out empty values; a single one is a text."""
+        several = {name: [given] if isinstance(given, str) else given for name, given in value.items()}
+        kept = {name: [one for one in values if one] for name, values in several.items()}
+        return {name: values if len(values) > 1 else values[0] for name, values in kept.items() if values}
 
 
 class NewChartSerializer(ChartChangeSerializer):

@@ -34,7 +34,7 @@ _FOLDED = ("figures", "group_by", "tag", "filters")
 class FiltersField(forms.CharField):
     """Filters, one a line: the name, an equals sign, the value."""
 
-    widget = forms.Textarea
+    widget = forms.Textarea(attrs={"rows": 4})
 
     @override
     def clean(self, value: Any) -> dict[str, str | list[str]]:

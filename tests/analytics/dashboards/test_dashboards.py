@@ -191,6 +191,9 @@ def test_chart_data__of_each_kind__has_the_values(ann: Member, project: Project,
     assert [(row["name"], row["values"]) for row in table["rows"]] == [("a", [3, 0])]
     filtered = data(kind="number", figures=["request_count"], filters={"api_key_id": str(key.pk)})
     assert filtered["rows"][0]["values"] == [3]
+    either = data(kind="number", figures=["request_count"], filters={"model": ["a", "b"], "user_id": ""})
+    without = data(kind="number", figures=["request_count"], filters={"not_model": ["b"]})
+    assert (either["rows"][0]["values"], without["rows"][0]["values"]) == ([5], [3])
 
 
 @pytest.mark.usefixtures("clickhouse")
