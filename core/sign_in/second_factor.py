@@ -36,11 +36,12 @@ ISSUER = "Prompt Gateway"
 def is_required(user: User) -> bool:
     """Returns whether the operator's settings ask this person for a second factor."""
     policy: str = settings.SECOND_FACTOR
-    return policy == "all" or (policy == "superusers" and bool(user.is_superuser))
+    return policy == "all" or (policy == "superusers" and user.is_superuser)
 
 
 def has_one(user: User) -> bool:
-    return SecondFactor.objects.filter(user=user, confirmed=True).exists()
+    found: bool = SecondFactor.objects.filter(user=user, confirmed=True).exists()
+    return found
 
 
 def begin(user: User) -> SecondFactor:
