@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client as store_client
+from analytics.request_log.record import Outcome
 from core.models import ApiKey, Project
 from gateway.models import ModelGroupRow
 from integrations.capabilities.lookup import family_of
@@ -47,7 +48,7 @@ def used(project: Project, spool: Path) -> None:
     timed: dict[str, Any] = {"latency_ms": 2_000, "ttft_ms": 500, "completion_tokens": 100, "cost_usd": "0.1000000000"}
     answered = [make_entry(**of_project, model="gpt-4o", **timed) for _ in range(8)]
     failed = [
-        make_entry(**of_project, model="gpt-4o", **timed, error_type="api_error", status_code=500) for _ in range(2)
+        make_entry(**of_project, model="gpt-4o", **timed, outcome=Outcome.ERROR, status_code=500) for _ in range(2)
     ]
     store(spool, *answered, *failed, make_entry(**of_project, model="gpt-gone", **timed))
 
@@ -134,7 +135,7 @@ def test_catalog__who_may_call_a_model__by_the_patterns_of_keys(project: Project
 
     assert names("gpt-4o") == ["open"]
     assert names("gpt-4o-mini") == ["mini only", "open"]
-    assert names("openai/gpt-4o", "openrouter") == ["router only", "open"]
+    assert names("openai/gpt-4o", "openrouter") == ["open", "router only"]
     assert not named(models, "gpt-4o")["all_api_keys"]
     assert named(models, "openai/gpt-4o-mini", "openrouter")["all_api_keys"]
 

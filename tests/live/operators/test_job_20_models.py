@@ -22,7 +22,7 @@ async def test_job__choose_a_model__found_compared_and_open_in_the_playground(op
     await expect(first).to_contain_text(most_used["model"])
     assert await unlabelled(page) == [] and not await overflows(page)
     await operator.open("/admin/models/", q="sandbox/echo")
-    await operator.click(main.get_by_role("link", name="echo").first)
+    await operator.click(main.get_by_role("link", name="echo", exact=True))
     await expect(main.get_by_role("heading", name="What it costs")).to_be_visible()
     assert not await overflows(page)
     await operator.click(main.get_by_role("link", name="Try in playground"))
