@@ -25,6 +25,8 @@ _MIN_CHARACTERS = 40
 # Pages that no link of a signed-in superuser leads to, and pages that are asked for by POST.
 _WITHOUT_LINK = {
     *("login", "sign_in", "sign_in_callback", "autocomplete", "password_change_done", "agent_panel_rendered"),
+    # It stands between the password and the pages.
+    "second_factor_code",
     # It is copied, and leads to the page of the request.
     "request_link",
 }
