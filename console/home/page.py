@@ -35,16 +35,13 @@ class HomePage(Page):
     template = "home/page.html"
 
     @override
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return {} if is_connected(visit.project.pk) else {"box": waiting_box(visit)}
-
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         chosen = TimeRange(visit.period.start, visit.period.end)
         refreshed = partial(Panel, refresh_seconds=_REFRESH_SECONDS)
         refreshed_table = partial(Panel.of_table, refresh_seconds=_REFRESH_SECONDS)
         return [
             refreshed("problems", "Now", "home/problems.html", partial(_problems, visit, chosen)),
+            Panel("connect", "Connect an application", "home/connect.html", partial(_connect, visit)),
             refreshed("tiles", "Figures", "panels/tiles.html", partial(_tiles, visit)),
             refreshed("plots", "Over time", "home/plots.html", partial(_plots, visit, chosen)),
             refreshed_table("providers", "Providers, last five minutes", lambda: provider_table(visit)),
@@ -60,6 +57,11 @@ def _problems(visit: Visit, chosen: TimeRange) -> Mapping[str, Any]:
     end = chosen.end if visit.period.name == CUSTOM else datetime.now(UTC)
     found = find_problems(visit.project.pk, TimeRange(chosen.start, end))
     return {"problems": linked_problems(visit, found["problems"])}
+
+
+def _connect(visit: Visit) -> Mapping[str, Any]:
+    """Raises the errors of the store."""
+    return {} if is_connected(visit.project.pk) else {"box": waiting_box(visit)}
 
 
 def _tiles(visit: Visit) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 // Looks whether the steps are done until they are: the link of the first request then takes the place of the waiting.
 const PAUSE_MS = 1500;
-const place = document.querySelector("[data-steps]");
+let place = null;
 
 async function look() {
   if (!document.hidden) {
@@ -23,4 +23,11 @@ function show(text) {
   if (found.innerHTML.trim() !== place.innerHTML.trim()) place.replaceChildren(found.content);
 }
 
-again();
+function begin() {
+  place = document.querySelector("[data-steps]");
+  if (place) again();
+}
+
+begin();
+// The box may be part of a panel that came late.
+document.addEventListener("panel", () => { if (!place) begin(); });
