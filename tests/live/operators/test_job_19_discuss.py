@@ -25,7 +25,7 @@ async def test_job__hand_over_a_request__comment_assign_and_find_it(operator: Op
     await main.get_by_label("Write a comment").fill(f"Why so slow, @{administrator.name}?")
     await operator.click(main.get_by_role("button", name="Add comment"))
     comments = main.get_by_role("list", name="Comments")
-    await expect(comments.get_by_text("Why so slow")).to_be_visible()
+    await expect(comments.get_by_text("Why so slow").first).to_be_visible()
     await expect(comments.get_by_role("link", name=f"@{administrator.name}")).to_be_visible()
     assert await unlabelled(page) == [] and not await overflows(page)
     # The form proposes whoever is signed in.
