@@ -101,6 +101,21 @@ def test_queue__form_prefilled_from_an_address__makes_what_the_api_would(
     assert set(queue.filter) == {"user_id", "start_date"}
 
 
+def test_queue__several_values_and_not_of_the_log__kept_by_the_form_and_the_queue(
+    project: Project, editor: Client, request_ids: list[str]
+) -> None:
+    query = {"project": str(project.pk), "user_id": ["ann", "bob"], "not_outcome": "error"}
+    shown = content_of(editor.get(REVIEWS, query))
+    [written] = re.findall(r'name="filter" value="([^"]*)"', shown)
+    fields = {"name": "Both", "score_name": "helpful", "kind": "boolean", "sample_size": "5"}
+
+    editor.post(f"{REVIEWS}?project={project.pk}", {**fields, "filter": written.replace("&amp;", "&")})
+
+    queue = ReviewQueue.objects.get()
+    assert queue.filter == {"user_id": ["ann", "bob"], "not_outcome": "error"}
+    assert "user_id=ann&amp;user_id=bob" in content_of(editor.get(address_of(queue)))
+
+
 @pytest.mark.usefixtures("request_ids")
 @pytest.mark.parametrize(
     ("values", "problem"),

@@ -105,6 +105,23 @@ def test_form__filters_of_requests_and_a_saved_view__narrow_the_inputs(ann: Clie
     assert [str(row.request_id) for row in TrialInput.objects.all()] == [matching]
 
 
+def test_form__several_values_and_not_of_the_log__kept_and_narrow_the_inputs(ann: Client, scene: Scene) -> None:
+    matching = {scene.past("first", user_id="u-1"), scene.past("second", user_id="u-2")}
+    scene.past("left out", user_id="u-2", provider="azure_openai")
+    scene.past("other user", user_id="u-3")
+
+    query = {"user_id": ["u-1", "u-2"], "not_provider": "azure_openai"}
+    text = shown(ann, NEW, scene.project, **query, b_temperature="1", range="custom", start="2020-01-01")
+    assert "user id u-1 or u-2" in text and "2 inputs<" in text
+
+    send(ann, scene, further="user_id=u-1&user_id=u-2&not_provider=azure_openai", b_temperature="1")
+
+    trial = Trial.objects.get()
+    assert {str(row.request_id) for row in TrialInput.objects.all()} == matching
+    assert trial.filter["user_id"] == ["u-1", "u-2"]
+    assert "user_id=u-1&amp;user_id=u-2" in shown(ann, page(trial.pk), scene.project)
+
+
 def test_form__no_difference_or_nothing_matches__says_so_and_keeps_what_was_typed(ann: Client, scene: Scene) -> None:
     same = text_of(send(ann, scene, user_id="ann-7"))
     assert "Is the same as an earlier candidate" in same and 'value="ann-7"' in same
