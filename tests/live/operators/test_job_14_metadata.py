@@ -29,10 +29,11 @@ def asked(operator: Operator) -> None:
         messages = [
             {"role": "user" if place % 2 == 0 else "assistant", "content": f"Turn {place}"} for place in range(4)
         ]
-        own.client().chat.completions.create(
-            model="sandbox/echo",
-            messages=[*messages, {"role": "user", "content": question}],  # type: ignore[list-item]  # roles by number
-        )
+        with own.client() as client:
+            client.chat.completions.create(
+                model="sandbox/echo",
+                messages=[*messages, {"role": "user", "content": question}],  # type: ignore[list-item]  # roles by number
+            )
     query = {"metadata": f"team:{_TEAM}", "start_date": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
     wait_until(lambda: operator.api("requests", query)["count"] >= len(_SENT), what="the questions in the log")
 

@@ -34,16 +34,13 @@ _ROWS = """
 async def reader_of_refusals(page: Page, live_service: LiveService) -> Operator:
     team = Team(live_service, f"refused {uuid.uuid4().hex[:6]}")
     team.set(guardrails={"trust_mode": "enforce", "pii_block_on_detect": True})
-    client = team.client()
-    for place in range(_REFUSALS):
-        with pytest.raises(openai.BadRequestError):
-            client.chat.completions.create(
-                model="sandbox/echo",
-                user=f"ann-{place}",
-                messages=[
-                    {"role": "user", "content": f"My card is 4111 1111 1111 1111, my mail ann{place}@example.com"}
-                ],
-            )
+    with team.client() as client:
+        for place in range(_REFUSALS):
+            content = f"My card is 4111 1111 1111 1111, my mail ann{place}@example.com"
+            with pytest.raises(openai.BadRequestError):
+                client.chat.completions.create(
+                    model="sandbox/echo", user=f"ann-{place}", messages=[{"role": "user", "content": content}]
+                )
     account = make_account(team, "administrator")
     person = await signed_in(page, team, account)
     query = {"start_date": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
