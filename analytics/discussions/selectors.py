@@ -16,12 +16,12 @@ def list_comments(
 ) -> QuerySet[Comment]:
     """Returns comments, those of one subject the oldest first, any others the latest first. `author` is an actor,
     `mentioned` a username; empty ones are no filter."""
-    found = Comment.objects.for_project(project_id).order_by("-created_at", "-id")
+    found = Comment.objects.for_project(project_id).order_by("-created_at", "-id").prefetch_related("named")
     if subject is not None:
         found = found.filter(**subject.columns).order_by("created_at", "id")
     if author:
         found = found.filter(created_by=author)
-    return found.filter(mentions__contains=[mentioned]) if mentioned else found
+    return found.filter(named__username=mentioned) if mentioned else found
 
 
 def get_comment(project_id: UUID, comment_id: UUID) -> Comment:

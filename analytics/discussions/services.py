@@ -15,7 +15,7 @@ from analytics.discussions.mentions import mentions_in, people_of
 from analytics.discussions.selectors import get_assignment, get_comment, list_comments
 from analytics.discussions.subject import Subject, time_of
 from analytics.identifiers import id_hash
-from analytics.models import Assignment, Comment
+from analytics.models import Assignment, Comment, Mention
 from analytics.models.discussions import AssignmentState, SubjectKind
 
 logger = logging.getLogger("analytics.discussions")
@@ -30,15 +30,16 @@ def add_comment(*, project_id: UUID, subject: Subject, text: str, actor: str) ->
     subject_at = time_of(project_id, subject)
     if list_comments(project_id, subject).count() >= MAX_COMMENTS:
         raise TooManyCommentsError(subject.kind, MAX_COMMENTS)
-    row = Comment.objects.create(
-        project_id=project_id,
-        subject=subject.id,
-        subject_at=subject_at,
-        text=text,
-        mentions=mentions_in(project_id, text),
-        created_by=actor,
-        **subject.columns,
-    )
+    with transaction.atomic():
+        row = Comment.objects.create(
+            project_id=project_id,
+            subject=subject.id,
+            subject_at=subject_at,
+            text=text,
+            created_by=actor,
+            **subject.columns,
+        )
+        _mention(row)
     logger.info("comment.added comment_id=%s project_id=%s kind=%s actor=%s", row.pk, project_id, row.kind, actor)
     return row
 
@@ -49,9 +50,11 @@ def change_comment(
     """Changes the text of a comment. Raises CommentNotFoundError and NotYourCommentError."""
     row = _own(project_id, comment_id, actor, is_administrator=is_administrator)
     if text != row.text:
-        row.text, row.mentions = text, mentions_in(project_id, text)
-        row.edited_by, row.edited_at = actor, timezone.now()
-        row.save(update_fields=["text", "mentions", "edited_by", "edited_at"])
+        row.text, row.edited_by, row.edited_at = text, actor, timezone.now()
+        with transaction.atomic():
+            row.save(update_fields=["text", "edited_by", "edited_at"])
+            row.named.all().delete()
+            _mention(row)
         logger.info("comment.changed comment_id=%s actor=%s", row.pk, actor)
     return row
 
@@ -60,6 +63,11 @@ def delete_comment(*, project_id: UUID, comment_id: UUID, actor: str, is_adminis
     """Deletes a comment. Raises as `change_comment` does."""
     _own(project_id, comment_id, actor, is_administrator=is_administrator).delete()
     logger.info("comment.deleted comment_id=%s actor=%s", comment_id, actor)
+
+
+def _mention(row: Comment) -> None:
+    names = mentions_in(row.project_id, row.text)
+    Mention.objects.bulk_create(Mention(comment=row, username=name) for name in names)
 
 
 def may_change(row: Comment, actor: str, *, is_administrator: bool) -> bool:

@@ -46,7 +46,6 @@ class Migration(migrations.Migration):
                 ('subject_hash', models.CharField(editable=False, max_length=64)),
                 ('subject_at', models.DateTimeField()),
                 ('text', models.TextField()),
-                ('mentions', models.JSONField(default=list)),
                 ('created_by', models.CharField(max_length=200)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('edited_by', models.CharField(blank=True, default='', max_length=200)),
@@ -57,6 +56,20 @@ class Migration(migrations.Migration):
                 'ordering': ['created_at', 'id'],
                 'default_permissions': (),
                 'indexes': [models.Index(fields=['project', 'subject_hash', 'created_at'], name='comment_by_subject'), models.Index(fields=['project', '-created_at'], name='comment_by_time'), models.Index(fields=['project', 'subject_at'], name='comment_by_expiry')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Mention',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('username', models.CharField(max_length=150)),
+                ('comment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='named', to='analytics.comment')),
+            ],
+            options={
+                'ordering': ['id'],
+                'default_permissions': (),
+                'indexes': [models.Index(fields=['username'], name='mention_by_name')],
+                'constraints': [models.UniqueConstraint(fields=('comment', 'username'), name='one_mention_in_a_comment')],
             },
         ),
     ]

@@ -49,10 +49,9 @@ class Discussed(models.Model):
 
 
 class Comment(Discussed):
-    """A comment as plain text. `mentions` are the usernames of the members whom it names with `@`."""
+    """A comment as plain text, with a Mention of each member whom it names."""
 
     text = models.TextField()
-    mentions = models.JSONField(default=list)
     created_by = models.CharField(max_length=ACTOR_CHARACTERS)
     created_at = models.DateTimeField(default=timezone.now)
     # The last change: empty and null for a comment that is as it was written.
@@ -71,6 +70,28 @@ class Comment(Discussed):
     @override
     def __str__(self) -> str:
         return f"comment on a {self.kind}"
+
+    @property
+    def mentions(self) -> list[str]:
+        """The usernames of the members whom the comment names with `@`."""
+        return [mention.username for mention in self.named.all()]
+
+
+class Mention(models.Model):
+    """A member whom a comment names."""
+
+    comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="named")
+    username = models.CharField(max_length=USERNAME_CHARACTERS)
+
+    class Meta:
+        ordering = ["id"]
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["comment", "username"], name="one_mention_in_a_comment")]
+        indexes = [models.Index(fields=["username"], name="mention_by_name")]
+
+    @override
+    def __str__(self) -> str:
+        return f"mention of {self.username}"
 
 
 class Assignment(Discussed):
