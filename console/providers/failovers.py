@@ -23,7 +23,7 @@ def failovers_context(visit: Visit, shown: TimeRange) -> dict[str, Any]:
     found = failovers(visit.project.pk, shown, ListPage(_MAX_PAIRS, 0))
     counts = Counter[tuple[str, str]]()
     for row in found.results:
-        counts[row["from_deployment"], row["to_deployment"]] += row["request_count"]
+        counts[_place(row, "from"), _place(row, "to")] += row["request_count"]
     return {
         "total": found.more["total_failovers"],
         "left_out": max(0, found.count - MAX_ROWS),
@@ -52,10 +52,13 @@ def _matrix(counts: Counter[tuple[str, str]]) -> dict[str, Any]:
     }
 
 
+def _place(row: Mapping[str, Any], side: str) -> str:
+    return title_of(row[f"{side}_provider"], row[f"{side}_deployment"])
+
+
 def _columns() -> list[Column]:
     def pair(row: Mapping[str, Any], side: str) -> str:
-        place = title_of(row[f"{side}_provider"], row[f"{side}_deployment"])
-        return f"{place}/{row[f'{side}_model']}"
+        return f"{_place(row, side)}/{row[f'{side}_model']}"
 
     return [
         Column("from", "From", lambda row: pair(row, "from")),

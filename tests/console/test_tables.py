@@ -31,7 +31,7 @@ WRITTEN: dict[str, set[str]] = {
         *("add username", "add usable_password", "add password1", "add password2"),
         *("change username", "change password", "change first_name", "change last_name", "change email"),
         *("change is_active", "change is_staff", "change is_superuser", "change last_login", "change date_joined"),
-        *("delete", "delete_selected"),
+        *("delete", "delete_selected", "reset_second_factor"),
     },
     # The page revokes a key; its row, which names it in the log, may be deleted afterwards.
     "core_apikey": {"delete", "delete_selected"},

@@ -66,7 +66,7 @@ def live(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_providers__live__samples_beside_every_state(reader: Client, project: Project) -> None:
     text = shown(reader, PATH, project)
 
-    for part in ("840 ms", "2.4 s", "degraded", "25 %", "1 of 1 half open", "no calls", "llama", "openai-eu (openai)"):
+    for part in ("840 ms", "2.4 s", "degraded", "25 %", "1 of 1 half open", "no calls", "llama", "openai-eu (OpenAI)"):
         assert part in text, part
     assert "Calls" in text
     assert "Timed" in text
@@ -86,7 +86,7 @@ def test_providers__history_and_failovers__counts_and_links(reader: Client, proj
     text = shown(reader, PATH, project)
 
     for part in (
-        "1 requests", "3 went on to another: 75 % failed", "State of groq", "groq/llama", "openai/gpt-4o", "to openai",
+        "1 requests", "3 went on to another: 75 % failed", "State of Groq", "Groq/llama", "OpenAI/gpt-4o", "to OpenAI",
         "unavailable", "provider=groq",
     ):  # fmt: skip
         assert part in text, part
@@ -132,7 +132,7 @@ def test_providers__several_deployments__each_has_its_figures_and_its_switch(
     text = shown(administrator, PATH, project)
     administrator.post(f"{PATH}?project={project.pk}", {"action": "disable", "name": "groq-eu"})
 
-    for part in ("groq-eu (groq)/m", "to groq", "State of groq: groq-eu", "State of groq: groq", "name=groq-eu"):
+    for part in ("groq-eu (Groq)/m", "to Groq", "State of Groq: groq-eu", "State of Groq: groq", "name=groq-eu"):
         assert part in text, part
     assert set(ProviderIntegration.objects.values_list("name", "enabled")) == {("groq", True), ("groq-eu", False)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from core.ui import formats
+from integrations.registry import provider_title
 from tests.live.operators.operator import Operator
 
 
@@ -15,17 +16,17 @@ async def test_job_4__providers__live_states_history_and_failovers(operator: Ope
     await live.wait_for()
     shown = await live.inner_text()
     for provider in operator.api("metrics/provider-latency")["providers"]:
-        assert provider["provider"] in shown
+        assert provider_title(provider["provider"]) in shown
     assert "Calls" in shown
 
     past = {"start_date": (datetime.now(UTC) - timedelta(days=1)).isoformat()}
     history = operator.page.get_by_role("region", name="The last 24 hours")
     busiest = max(operator.api("metrics/providers/history", past)["providers"], key=lambda one: one["request_count"])
-    await history.get_by_role("img", name=f"State of {busiest['provider']}").wait_for()
+    await history.get_by_role("img", name=f"State of {provider_title(busiest['provider'])}").wait_for()
 
     failovers = operator.page.get_by_role("region", name="Failovers", exact=True)
     pair = operator.api("metrics/providers/failovers", past)["results"][0]
-    await failovers.get_by_role("columnheader", name=f"to {pair['to_provider']}").wait_for()
+    await failovers.get_by_role("columnheader", name=f"to {provider_title(pair['to_provider'])}").wait_for()
     assert operator.clicks == 1
 
 
