@@ -71,7 +71,7 @@ PAGES: dict[str, Figures] = {
         formats.money(ask("metrics/totals", {})["total_cost_usd"]),
         *(row["user_id"] for row in ask("metrics/users", {})["results"]),
     ],
-    "/admin/analytics/requests/": lambda ask: [row["session_id"] for row in ask("requests", {})["results"]],
+    "/admin/analytics/requests/": lambda ask: [row["user_id"] for row in ask("requests", {})["results"]],
     "/admin/analytics/sessions/": lambda ask: [row["session_id"] for row in ask("sessions", {})["results"]],
     "/admin/search/?q=parcel": lambda ask: [row["session_id"] for row in ask("requests", {})["results"]],
     "/admin/errors/": lambda ask: [

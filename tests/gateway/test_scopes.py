@@ -12,7 +12,7 @@ from tests.gateway.service import Gateway, GatewayService
 from tests.openapi.routes import Operation, operations
 
 _UUID = "019aa000-0000-7000-8000-000000000042"
-_NUMBERS = {"key_id": "1", "limit_id": "1", "member_id": "1", "change_id": "1", "position": "1"}
+_NUMBERS = {"key_id": "1", "limit_id": "1", "member_id": "1", "change_id": "1", "position": "1", "team_id": "1"}
 _PROMPTS = {"getPrompt", "getPromptByName", "renderPrompt"}
 _TELEMETRY = {"exportTraces", "exportLogs", "exportMetrics"}
 OPENED = {
