@@ -93,7 +93,7 @@ async def test_panel__conversation_is_busy_or_gone__says_so_and_keeps_the_messag
     await panel.ask("me too")
     await panel.done("Not sent")
     problem = page.locator("#agent-problem")
-    await expect(problem).to_contain_text("conversation_busy")
+    await expect(problem).to_contain_text("The agent is answering in this conversation")
     await expect(panel.message).to_have_value("me too")
     await expect(panel.questions).to_have_count(1)
     await other.stop_button.click()

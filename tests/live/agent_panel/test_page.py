@@ -28,10 +28,10 @@ async def test_panel__agent_is_switched_off__says_so(
     make_office(disabled, upstream, panel.office.user, enabled=False)
     give_role(disabled, panel.office.user, "reader")
     await panel.open(project_id=disabled.project_id)
-    await expect(panel.page.locator("#agent-notice")).to_contain_text("agent_disabled")
+    await expect(panel.page.locator("#agent-notice")).to_contain_text("The agent is switched off")
     await panel.ask("Hello?")
     await panel.done("Not sent")
-    await expect(panel.page.locator("#agent-problem")).to_contain_text("agent_disabled")
+    await expect(panel.page.locator("#agent-problem")).to_contain_text("The agent is switched off")
     await panel.choose(panel.office.team.project_id)
     await expect(panel.page.locator("#agent-notice")).to_be_hidden()
 
