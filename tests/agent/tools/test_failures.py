@@ -24,7 +24,7 @@ _WITHOUT_LOG = {
     "list_prompt_configs", "get_prompt_config", "list_prompt_versions", "get_prompt_version", "diff_prompt_versions",
     "list_prompt_activations", "list_prompt_labels", "list_prompt_label_moves",
     "list_rollouts", "get_rollout", "list_models", "list_prices", "get_price",
-    "list_model_groups",
+    "list_model_groups", "list_teams",
     "get_provider_latency", "list_problems", "list_review_queues", "get_review_agreement",
 }  # fmt: skip
 

@@ -25,8 +25,8 @@ _NAMELESS = {
     "get_feedback_metrics", "list_models", "list_usage_metrics", "get_provider_latency", "list_daily_costs",
     "get_budget_status", "list_problems",
 }  # fmt: skip
-# Fields that hold the moment of the call.
-_OF_THE_MOMENT = {"generated_at", "resets_in_seconds", "start"}
+# Fields that hold the moment of the call, or the range before one that goes on.
+_OF_THE_MOMENT = {"generated_at", "resets_in_seconds", "start", "previous"}
 
 
 def test_calls__every_tool__has_one(world: World) -> None:

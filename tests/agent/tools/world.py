@@ -164,6 +164,7 @@ def _entry(
     values: dict[str, Any] = {
         "project_id": str(project.pk),
         "ts": int(at.timestamp() * 1_000_000),
+        "team_id": project.teams.get().pk,
         "session_id": f"{marker}-session-{number // PER_SESSION}",
         "user_id": f"{marker}-user",
         "model": f"{marker}-model" if number % 3 else f"{marker}-other-model",
