@@ -90,9 +90,9 @@ def make_stage(team: Team, upstream: ScriptedServer) -> Stage:
     return Stage(team, upstream, make_account(team, "editor"))
 
 
-def make_account(team: Team, role: str) -> Account:
+def make_account(team: Team, role: str, name: str = "") -> Account:
     """Returns a new account that has the role in the team's project."""
-    account = Account()
+    account = Account(name) if name else Account()
     team.command("shell", "--verbosity", "0", "-c", _ACCOUNT.format(name=account.name, password=account.password))
     give_role(team, account, role)
     return account
