@@ -51,7 +51,7 @@ _BELOW_THE_AGENT = """
     .filter((element) => element.checkVisibility() && element.getBoundingClientRect().right > edge)
     .filter((element) => !scrolls(element.parentElement));
   const cut = [...document.querySelectorAll(":not(.log) > .scroll:not(.chooser + .scroll, :has(#result_list))")]
-    .filter((table) => table.scrollWidth > table.clientWidth + 1);
+    .filter((table) => table.checkVisibility() && table.scrollWidth > table.clientWidth + 1);
   return [...below, ...cut].map((element) => element.outerHTML.slice(0, 200));
 }
 """
