@@ -66,7 +66,9 @@ class _Drawer:
         shown = value_label(UNITS[figure.unit], before)
         change = formats.change(now, before)
         note = f"{change}, before {shown}" if change else f"before {shown}"
-        return Tile(figure.label, value_label(UNITS[figure.unit], now), note)
+        # The heading of the chart has often the same words.
+        label = "" if figure.label == self._chart.title else figure.label
+        return Tile(label, value_label(UNITS[figure.unit], now), note)
 
     def plot(self) -> Plot:
         first, group_by = self._figures[0], self._question.group_by

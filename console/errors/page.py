@@ -214,7 +214,7 @@ def _columns(visit: Visit) -> list[Column]:
     return [
         Column("code", "Code", _code),
         Column("model", "Model", lambda group: group["model"] or "before any model"),
-        Column("provider", "Provider", lambda group: group["provider"] or formats.NONE),
+        Column("provider", "Provider", _provider),
         Column("status", "Status", lambda group: ", ".join(map(str, group["status_codes"]))),
         Column("count", "Errors", lambda group: _count(visit, group), is_numeric=True),
         Column("share", "Share", lambda group: formats.share(group["percentage"] / 100), is_numeric=True),
@@ -240,6 +240,10 @@ def _summed(counts: Sequence[int]) -> list[int]:
     """Returns the counts of neighbouring intervals together, few enough for a small plot."""
     size = -(-len(counts) // _SPARKLINE_POINTS)
     return [sum(counts[first : first + size]) for first in range(0, len(counts), size)]
+
+
+def _provider(group: Mapping[str, Any]) -> str:
+    return provider_title(group["provider"]) if group["provider"] else formats.NONE
 
 
 def _code(group: Mapping[str, Any]) -> str:

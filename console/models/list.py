@@ -25,6 +25,8 @@ LIST, MODEL = "models", "model"
 _PER_PAGE = 50
 _MAX_PAGE = 1_000
 _ALL = "all"
+# Most models with tools can, so that it is said on the page of the model, and a row stays short.
+_LEFT_OUT = cells.LABELS["parallel_tools"]
 
 
 @register_page
@@ -102,5 +104,5 @@ def _table(visit: Visit) -> Table:
 
 
 def _model(row: Offer) -> SafeString:
-    can = ", ".join(cells.abilities(row))
-    return format_html('{}<br><small class="muted">{}</small>', row.title, can) if can else format_html("{}", row.title)
+    can = ", ".join(label for label in cells.abilities(row) if label != _LEFT_OUT)
+    return format_html("{}{}", row.title, format_html("<small>{}</small>", can) if can else "")

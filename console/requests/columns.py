@@ -16,6 +16,7 @@ from core.ui.formats import NONE, duration, moment, money, number
 from core.ui.marks import id_link, mark
 from core.ui.pages import Visit
 from core.ui.tables import Column, page_link
+from integrations.registry import provider_title
 
 _PREVIEW_CHARACTERS = 120
 _MAX_SCORES = 3
@@ -72,7 +73,7 @@ def columns_of(
             is_default=False,
         ),
         Column("session", "Session", session, is_default=False),
-        Column("provider", "Provider", lambda row: row["provider"] or NONE, is_default=False),
+        Column("provider", "Provider", lambda row: provider_title(row["provider"]) or NONE, is_default=False),
         Column("scores", "Scores", judged, is_default=False),
         Column("operation", "Operation", lambda row: row["operation"], is_default=False),
         Column("source", "Source", lambda row: row["source"], is_default=False),

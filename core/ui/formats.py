@@ -50,7 +50,8 @@ def duration(milliseconds: float | None) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours >= 48:
         return f"{hours // 24} days"
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    parts = {"h": hours, "min": minutes} if hours else {"min": minutes, "s": rest}
+    return " ".join(f"{value} {unit}" for unit, value in parts.items() if value)
 
 
 def number(value: float | None) -> str:

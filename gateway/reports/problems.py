@@ -26,6 +26,7 @@ from gateway.tables.alert import AlertDelivery
 from gateway.tables.figure_alert import AlertEvent, FigureAlert
 from integrations.errors import HealthUnavailableError
 from integrations.health.reader import HealthStatus, project_health
+from integrations.registry import provider_title
 from rollouts.evaluation.words import first_sentence
 from rollouts.selectors import rolled_back_between
 from rollouts.watch.shown import warned_watches
@@ -133,10 +134,11 @@ def _providers(question: _Question) -> Iterator[Problem]:
         if row.status is HealthStatus.HEALTHY:
             continue
         is_down = row.status is HealthStatus.DOWN
+        name = row.deployment or provider_title(row.provider)
         share = f"{row.health.error_share:.0%}".replace("%", " %")
         yield _problem(
             "provider_down" if is_down else "provider_degraded",
-            f"{row.deployment or row.provider} is {row.status}: {share} of its calls of the last five minutes failed.",
+            f"{name} is {row.status}: {share} of its calls of the last five minutes failed.",
             is_critical=is_down,
             subject=row.provider,
             value=row.health.error_share,

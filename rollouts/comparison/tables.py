@@ -85,8 +85,8 @@ def _numbers(name: str, one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "May fail from", change(name, one["failing_difference"])
     if one["judged"]:
         yield "If it fails", one["action"].replace("_", " ")
-        yield "E that it is worse", f"{_odds(one['evidence'])} of {_odds(one['evidence_threshold'])}"
-        yield "E that it is harmless", f"{_odds(one['safety'])} of {_odds(one['safety_threshold'])}"
+        yield "E that it is worse", f"{_odds(one['evidence'])}, decides from {_odds(one['evidence_threshold'])}"
+        yield "E that it is harmless", f"{_odds(one['safety'])}, decides from {_odds(one['safety_threshold'])}"
     if one["user_evidence"] is not None:
         design = one.get("design_effect")
         yield "E by users", _odds(one["user_evidence"])

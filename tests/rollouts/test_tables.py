@@ -83,8 +83,8 @@ def test_rows__metric__cells_for_people() -> None:
         ("Difference", "+4.00 points (95 % interval: +1.00 points to ?)"),
         ("May fail from", "+0.50 points"),
         ("If it fails", "roll back"),
-        ("E that it is worse", "12.5 of 200"),
-        ("E that it is harmless", "1 of 20"),
+        ("E that it is worse", "12.5, decides from 200"),
+        ("E that it is harmless", "1, decides from 20"),
     ]
     assert dict(by_user.numbers).items() >= {("E by users", "3"), ("Design effect", "4")}
     assert (ignored.mark, ignored.target) == ("not judged", "")
