@@ -1,8 +1,7 @@
-// Shows a row of a list beside it without loading the page anew; without this script a row is a link to the same address.
+// Shows a row of a list beside it without loading the page anew; rows.js loads this script with the first row chosen.
 import { byId } from "./elements.js";
 import { reload } from "./panels.js";
 
-const FIELDS = "input, select, textarea, [contenteditable], dialog, a, button, summary";
 const PAUSE_MS = 120;
 const peek = byId("peek");
 let pause;
@@ -34,7 +33,8 @@ function show() {
   reload("peek");
 }
 
-function open(address, isMove) {
+// Opens the row of an address; `isMove` tells if rows are walked over.
+export function open(address, isMove) {
   if (chosen(address) === chosen()) return;
   // Rows that are walked over are one step of the browser's history.
   if (isMove) history.replaceState(null, "", address);
@@ -53,17 +53,9 @@ function close() {
 
 document.addEventListener("click", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
-  if (event.target.closest("[data-close]")) {
-    event.preventDefault();
-    close();
-    return;
-  }
-  const link = event.target.closest(".lines tbody tr")?.querySelector(".row-link");
-  if (!link || (event.target.closest(FIELDS) && event.target.closest("a") !== link)) return;
-  if (!event.target.closest("a") && String(getSelection())) return;
+  if (!event.target.closest("[data-close]")) return;
   event.preventDefault();
-  link.focus();
-  open(link.href, false);
+  close();
 });
 
 // j and k move the focus from row to row, and with it what is shown.
