@@ -10,6 +10,7 @@ from console.requests.detail.links import Fact
 from core.ui.formats import duration, moment, money, number
 from core.ui.pages import Visit
 from core.ui.tiles import Tile
+from integrations.registry import provider_title
 
 _LOG = "analytics_requests_changelist"
 
@@ -46,8 +47,9 @@ def session_facts(visit: Visit, found: SessionDetail) -> list[Fact]:
 
 
 def _links(visit: Visit, parameter: str, values: list[str]) -> SafeString:
-    """Returns the values, each linked to the requests that have it."""
-    linked = ((visit.link_if_there(_LOG, **{parameter: value}), value) for value in values[:20])
+    """Returns the values, each linked to the requests that have it; providers by their names."""
+    named = provider_title if parameter == "provider" else str
+    linked = ((visit.link_if_there(_LOG, **{parameter: value}), named(value)) for value in values[:20])
     return format_html_join(", ", "{}", ((_link(href, value),) for href, value in linked))
 
 

@@ -11,6 +11,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from core.ui.formats import moment
+from integrations.registry import provider_title
 
 register = template.Library()
 
@@ -22,6 +23,12 @@ def pretty(text: str) -> str:
         return msgspec.json.format(text, indent=2)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return text
+
+
+@register.filter
+def provider_name(provider: str) -> str:
+    """Returns the name of a provider as the vendor writes it."""
+    return provider_title(provider)
 
 
 @register.filter

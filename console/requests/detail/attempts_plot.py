@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from analytics.wire.attempts import AttemptEntry
 from analytics.wire.requests import RequestDetail
 from core.ui.plots import Span, Waterfall
+from integrations.registry import provider_title
 
 
 def attempts_waterfall(found: RequestDetail) -> Waterfall | None:
@@ -26,7 +27,7 @@ def _spans(start: datetime, attempt: AttemptEntry) -> Iterator[Span]:
     began, ended = _after(start, attempt["started_ms"]), _after(start, attempt["ended_ms"])
     result = attempt["error"] or "answered"
     status = f" {attempt['status']}" if attempt["status"] else ""
-    name = f"{attempt['provider']} {attempt['model']}"
+    name = f"{provider_title(attempt['provider'])} {attempt['model']}"
     yield Span(key, "request", name, began, ended, "bad" if attempt["error"] else "", detail=f"{result}{status}")
     first_token = attempt["first_token_ms"]
     if first_token is not None:
