@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
+from django.db import connections
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import REASON_NO_CSRF_COOKIE
@@ -47,8 +48,14 @@ def _page(request: HttpRequest, error: ApplicationError, context: dict[str, Any]
     """Returns the page of a failure: inside the frame of the operators' pages for somebody who has these, but not after
     a defect, which may be in the frame."""
     of_operators = request.path.startswith(reverse("admin:index")) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR
-    if of_operators and hasattr(request, "user") and admin.site.has_permission(request):
-        return render_to_string("ui/failure.html", {**admin.site.each_context(request), **context}, request)
+    try:
+        if of_operators and hasattr(request, "user") and admin.site.has_permission(request):
+            return render_to_string("ui/failure.html", {**admin.site.each_context(request), **context}, request)
+    finally:
+        # Under ASGI Django calls this in a thread of its own, whose connections no end of a request closes.
+        for connection in connections.all(initialized_only=True):
+            if not connection.in_atomic_block:
+                connection.close()
     return render_to_string("core/failure.html", context)
 
 

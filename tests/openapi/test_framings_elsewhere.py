@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import Client
 
 from core.models import ApiKey, Project
@@ -171,12 +173,25 @@ def test_form_of_the_admin__in_any_framing__is_read(
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_form_of_the_admin__above_the_limit__is_a_page_that_says_so(session: dict[str, str], chunked: bool) -> None:
+def test_form_of_the_admin__above_the_limit__is_a_page_that_says_so(
+    session: dict[str, str], chunked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[BaseDatabaseWrapper] = []
+    connect = BaseDatabaseWrapper.connect
+
+    def watched(wrapper: BaseDatabaseWrapper) -> None:
+        opened.append(wrapper)
+        connect(wrapper)
+
+    monkeypatch.setattr(BaseDatabaseWrapper, "connect", watched)
     fields = {"csrfmiddlewaretoken": "a" * 32, "name": "x" * (8 * MEGABYTE)}
     status, page = _posted(session, fields, multipart=False, chunked=chunked)
 
     assert status == 413
     assert str(8 * MEGABYTE) in page and "<html" in page
+    # Django makes this page in a thread without an end of a request.
+    others = [wrapper for wrapper in opened if wrapper is not connections["default"]]
+    assert others and not any(wrapper.connection for wrapper in others)
 
 
 def _posted(session: dict[str, str], fields: dict[str, str], *, multipart: bool, chunked: bool) -> tuple[int, str]:
