@@ -32,7 +32,7 @@ from analytics.queries.rollup_ranges import (
 from core.keys.services import METADATA_PREFIX
 
 MAX_VALUES: Final = 10
-MAX_COUNTED: Final = 20_000
+MAX_COUNTED: Final = 10_000
 
 _NO_ID = "toUUID('00000000-0000-0000-0000-000000000000')"
 # The counted columns by the parameter of the list that filters by them; their values as texts, empty for none.

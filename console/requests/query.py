@@ -20,6 +20,8 @@ from core.ui.pages import Visit
 _OF_PAGES = frozenset({"project", "range", "start", "end", "tz", "panel", "columns", "peek"})
 _OF_THE_RANGE = frozenset({"start_date", "end_date"})
 _MAX_NAME_CHARACTERS = 100
+# Making the fields of a serializer takes milliseconds, and a page asks for their names several times.
+_KNOWN = frozenset(ListParameters().fields) - _OF_THE_RANGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,11 @@ def parse_query(visit: Visit, further: Collection[str] = ()) -> RequestQuery:
     """Returns what the address asks for, within the range of the page, which may have `further` parameters. Raises
     QueryProblem."""
     query = visit.request.GET
-    known = set(ListParameters().fields) - _OF_THE_RANGE
-    unknown = sorted(set(query) - known - _OF_PAGES - set(further))
+    unknown = sorted(set(query) - _KNOWN - _OF_PAGES - set(further))
     problems = {name[:_MAX_NAME_CHARACTERS]: ["There is no such filter."] for name in unknown}
     period = visit.period
     bounds = {"start_date": period.start.isoformat(), "end_date": period.end.isoformat()}
-    given = {name: value for name, value in values_by_name(query, SEVERAL).items() if name in known}
+    given = {name: value for name, value in values_by_name(query, SEVERAL).items() if name in _KNOWN}
     parameters = ListParameters(data={**given, **bounds})
     try:
         filters, sort, position = parameters.to_filter(), parameters.to_sort(), parameters.to_position()
@@ -62,9 +63,8 @@ def parse_query(visit: Visit, further: Collection[str] = ()) -> RequestQuery:
 
 def chosen_filters(query: QueryDict) -> Given:
     """Returns the filters of the address that are not empty, without order and place."""
-    names = set(ListParameters().fields) - _OF_THE_RANGE - {"sort", "cursor"}
     chosen: Given = {}
-    for name in sorted(names & set(query)):
+    for name in sorted((_KNOWN - {"sort", "cursor"}) & set(query)):
         values = [str(value) for value in query.getlist(name) if value]
         if values:
             chosen[name] = values if len(values) > 1 else values[0]
