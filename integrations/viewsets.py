@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import SimpleRateThrottle
-from typing_extensions import override
 
-from core.api.authentication import ProjectAccess
+from core.api.throttles import ProjectThrottle
 from core.api.viewsets import ProjectViewSet
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
@@ -28,16 +24,12 @@ from integrations.services import add_integration, remove_integration, update_in
 from integrations.shapes import IntegrationEntry
 
 
-class TestThrottle(SimpleRateThrottle):
-    """The limit of tests, counted per process. Tests are sent from the gateway's own addresses, so no project may send
-    so many that a provider blocks them."""
+class TestThrottle(ProjectThrottle):
+    """The limit of tests. They are sent from the gateway's own addresses, so no project may send so many that a provider
+    blocks them."""
 
     scope = "integration_tests"
     rate = "60/min"
-
-    @override
-    def get_cache_key(self, request: Request, view: Any) -> str | None:
-        return f"integration-tests:{request.auth.project_id}" if isinstance(request.auth, ProjectAccess) else None
 
 
 class IntegrationViewSet(ProjectViewSet):

@@ -30,7 +30,7 @@ class ChartRow(TypedDict):
 
 
 class ChartData(TypedDict):
-    """What a chart shows: values over time in `starts` and `series`, or one row for each key with the values of all
+    """The values of a chart: over time in `starts` and `series`, or one row for each key with the values of all
     `figures`. `previous` has the values of the range before, for a single figure."""
 
     start_date: datetime

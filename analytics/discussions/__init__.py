@@ -1,1 +1,1 @@
-"""What people say to each other about a request or a session, and who looks after it (docs/discussions.md)."""
+"""Comments on requests and sessions, and their assignment to members (docs/discussions.md)."""

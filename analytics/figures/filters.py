@@ -1,4 +1,4 @@
-"""What each figure can be split by and filtered with."""
+"""The filters and the groups that each figure has."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class FigureUnit(StrEnum):
 
 
 class FigureSource(StrEnum):
-    """What a figure is measured on; it decides which filters and groups the figure has."""
+    """The kind of rows that a figure is measured on, which decides its filters and groups."""
 
     REQUESTS = "requests"
     SCORES = "scores"

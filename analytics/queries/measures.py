@@ -77,8 +77,8 @@ MEASURES: Mapping[str, Measure] = {
 
 
 class Group(NamedTuple):
-    """What requests are split by: the text that is the key, and the columns of rollups that it reads; without any, the
-    requests themselves are read."""
+    """A way to split requests: the expression of its key, and the columns of rollups that it reads. Without columns
+    the requests themselves are read."""
 
     key: Key
     fields: frozenset[str] = frozenset()

@@ -19,7 +19,7 @@ Texts = str | tuple[str, ...]
 
 
 class RequestSignal(StrEnum):
-    """What may be wrong with an answer although the request succeeded, as the metrics of rollouts are called."""
+    """A flaw of the answer to a request that succeeded, by the name of the rollouts' metric that counts it."""
 
     CONTRACT = "contract"
     TRUNCATED = "truncated"

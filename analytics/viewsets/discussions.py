@@ -30,8 +30,8 @@ class CommentViewSet(ProjectViewSet):
 
     @operation("listComments", "Comments on requests and sessions", query=[PAGE, CommentParameters], page=CommentEntry)
     def list(self, request: Request) -> Response:
-        """Of one request or session the oldest comment comes first, without one the latest. `text` and `mentions` are
-        null for a reader without content, for whom `mentions` finds nothing."""
+        """The comments on one request or session, the oldest first, or those of the whole project, the latest first.
+        `text` and `mentions` are null for a reader without content, for whom `mentions` finds nothing."""
         given = self.valid_query(CommentParameters)
         author, mentioned = given.validated_data.get("created_by", ""), given.validated_data.get("mentions", "")
         found = list_comments(self.project_id, given.subject, author=author, mentioned=mentioned)

@@ -9,8 +9,6 @@ from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import SimpleRateThrottle
-from typing_extensions import override
 
 from analytics.serializers.trace_destinations import (
     NewTraceDestinationSerializer,
@@ -20,21 +18,17 @@ from analytics.serializers.trace_destinations import (
 )
 from analytics.trace_export import destinations
 from analytics.trace_export.trial import try_destination
-from core.api.authentication import ProjectAccess
+from core.api.throttles import ProjectThrottle
 from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
 from core.wire.serializers import EmptyBodySerializer
 
 
-class TrialThrottle(SimpleRateThrottle):
-    """The limit of tests, counted per process: they are sent from the gateway's own addresses."""
+class TrialThrottle(ProjectThrottle):
+    """The limit of tests, which are sent from the gateway's own addresses."""
 
     scope = "trace_destination_tests"
     rate = "30/min"
-
-    @override
-    def get_cache_key(self, request: Request, view: Any) -> str | None:
-        return f"trace-destination-tests:{request.auth.project_id}" if isinstance(request.auth, ProjectAccess) else None
 
 
 class TraceDestinationViewSet(ProjectViewSet):

@@ -1,4 +1,4 @@
-"""Whether an application has sent a request of a project yet."""
+"""Finds out whether an application has sent the first request of a project."""
 
 from __future__ import annotations
 

@@ -28,42 +28,27 @@ def columns_of(
     visit: Visit, scores: Mapping[str, Sequence[Score]], keys: Mapping[int, str] = MappingProxyType({})
 ) -> Sequence[Column]:
     """Returns the columns; `scores` are those of the page's requests by id, `keys` the names of their API keys."""
-    query = visit.request.GET
-
-    def filtered(name: str, value: str, label: str = "") -> Cell:
-        if not value:
-            return NONE
-        href = page_link(query, **{name: value, "cursor": "", "peek": ""})
-        return format_html('<a data-id="{}" href="{}">{}</a>', value, href, _cut(label or value, 24))
-
-    def session(row: RequestEntry) -> Cell:
-        session_id = row["session_id"]
-        if not session_id:
-            return NONE
-        page = visit.link_if_there("session", visit.project.pk, session_id)
-        return id_link(page or page_link(query, session_id=session_id, cursor="", peek=""), session_id)
-
-    def key(row: RequestEntry) -> Cell:
-        number_of = row["api_key_id"]
-        return (
-            filtered("api_key_id", str(number_of), keys.get(number_of, f"deleted key {number_of}"))
-            if number_of
-            else NONE
-        )
-
-    def judged(row: RequestEntry) -> Cell:
-        return _scores(scores.get(str(row["request_id"]), ()))
-
     texts = [Column("completion_preview", "Answer text", lambda row: _cut(row["completion_preview"]), is_default=False)]
+    return [*_one_line(visit), *_further(visit, scores, keys), *(texts if visit.sees_content else [])]
+
+
+def _one_line(visit: Visit) -> Sequence[Column]:
+    """Returns the columns of the list as everybody finds it."""
     return [
         Column("time", "Time", lambda row: moment(row["created_at"]), sort="created_at"),
         Column("outcome", "Outcome", lambda row: mark(row["outcome"])),
         Column("model", "Model", lambda row: row["model"] or row["requested_model"] or NONE),
-        Column("user", "User", lambda row: filtered("user_id", row["user_id"])),
+        Column("user", "User", lambda row: _filtered(visit, "user_id", row["user_id"])),
         Column("prompt_preview", "Input" if visit.sees_content else "Reason", text_cell),
         Column("tokens", "Tokens", lambda row: number(row["total_tokens"]), is_numeric=True),
         Column("cost", "Cost", cost_cell, sort="cost_usd", is_numeric=True),
         Column("latency", "Took", lambda row: duration(row["latency_ms"]), sort="latency_ms", is_numeric=True),
+    ]
+
+
+def _further(visit: Visit, scores: Mapping[str, Sequence[Score]], keys: Mapping[int, str]) -> Sequence[Column]:
+    """Returns the columns that a reader may add."""
+    return [
         Column(
             "ttft",
             "First token",
@@ -72,9 +57,9 @@ def columns_of(
             is_numeric=True,
             is_default=False,
         ),
-        Column("session", "Session", session, is_default=False),
+        Column("session", "Session", partial(_session, visit), is_default=False),
         Column("provider", "Provider", lambda row: provider_title(row["provider"]) or NONE, is_default=False),
-        Column("scores", "Scores", judged, is_default=False),
+        Column("scores", "Scores", lambda row: _scores(scores.get(str(row["request_id"]), ())), is_default=False),
         Column("operation", "Operation", lambda row: row["operation"], is_default=False),
         Column("source", "Source", lambda row: row["source"], is_default=False),
         Column("status_code", "HTTP status", lambda row: str(row["status_code"]), is_numeric=True, is_default=False),
@@ -82,12 +67,33 @@ def columns_of(
         Column("finish_reason", "Finish reason", lambda row: row["finish_reason"] or NONE, is_default=False),
         Column("attempts", "Attempts", lambda row: number(len(row["attempts"])), is_numeric=True, is_default=False),
         Column("cache", "Cache", lambda row: row["cache"], is_default=False),
-        Column("api_key", "API key", key, is_default=False),
+        Column("api_key", "API key", partial(_key, visit, keys), is_default=False),
         Column("prompt", "Prompt", partial(_prompt, visit), is_default=False),
         Column("rollout", "Rollout", partial(_rollout, visit), is_default=False),
         Column("request", "Request", partial(_request, visit), is_default=False),
-        *(texts if visit.sees_content else []),
     ]
+
+
+def _filtered(visit: Visit, name: str, value: str, label: str = "") -> Cell:
+    if not value:
+        return NONE
+    href = page_link(visit.request.GET, **{name: value, "cursor": "", "peek": ""})
+    return format_html('<a data-id="{}" href="{}">{}</a>', value, href, _cut(label or value, 24))
+
+
+def _session(visit: Visit, row: RequestEntry) -> Cell:
+    session_id = row["session_id"]
+    if not session_id:
+        return NONE
+    page = visit.link_if_there("session", visit.project.pk, session_id)
+    return id_link(page or page_link(visit.request.GET, session_id=session_id, cursor="", peek=""), session_id)
+
+
+def _key(visit: Visit, keys: Mapping[int, str], row: RequestEntry) -> Cell:
+    number_of = row["api_key_id"]
+    if not number_of:
+        return NONE
+    return _filtered(visit, "api_key_id", str(number_of), keys.get(number_of, f"deleted key {number_of}"))
 
 
 def text_cell(row: RequestEntry) -> Cell:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import SimpleRateThrottle
-from typing_extensions import override
 
-from core.api.authentication import ProjectAccess
+from core.api.throttles import ProjectThrottle
 from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
 from core.wire.serializers import EmptyBodySerializer
@@ -30,15 +27,11 @@ from gateway.figure_alerts.serializers import (
 )
 
 
-class AlertTestThrottle(SimpleRateThrottle):
-    """The limit of tests, counted per process: they are sent from the gateway's own addresses."""
+class AlertTestThrottle(ProjectThrottle):
+    """The limit of tests, which are sent from the gateway's own addresses."""
 
     scope = "alert_tests"
     rate = "30/min"
-
-    @override
-    def get_cache_key(self, request: Request, view: Any) -> str | None:
-        return f"alert-tests:{request.auth.project_id}" if isinstance(request.auth, ProjectAccess) else None
 
 
 class AlertChannelViewSet(ProjectViewSet):

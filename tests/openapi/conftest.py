@@ -82,6 +82,22 @@ def _trial_input(project: Project) -> TrialInput:
     return past
 
 
+def _alert(project: Project) -> FigureAlert:
+    channel = AlertChannel.objects.create(project=project, name="on call", kind="email", emails=["a@x.example"])
+    alert = FigureAlert.objects.create(
+        project=project, name="spend", query=ALERT_QUERY, condition="above", threshold=5, window_minutes=60
+    )
+    alert.channels.add(channel)
+    return alert
+
+
+def _chart(project: Project, *, owner: str) -> Chart:
+    dashboard = Dashboard.objects.create(project=project, owner=owner, name="team")
+    return Chart.objects.create(
+        dashboard=dashboard, position=0, title="Errors", kind="line", figures=["error_count"], filters={"model": "m"}
+    )
+
+
 @pytest.fixture
 def populated(db: None, stored_requests: None) -> Populated:
     cache.clear()  # It holds the limits of trials, which the tests of this folder share, as they share the project.
@@ -109,11 +125,7 @@ def populated(db: None, stored_requests: None) -> Populated:
     destination = TraceDestination.objects.create(
         project=project, name="local", endpoint="http://127.0.0.1:9/v1/traces"
     )
-    channel = AlertChannel.objects.create(project=project, name="on call", kind="email", emails=["a@x.example"])
-    alert = FigureAlert.objects.create(
-        project=project, name="spend", query=ALERT_QUERY, condition="above", threshold=5, window_minutes=60
-    )
-    alert.channels.add(channel)
+    alert = _alert(project)
     ModelGroupRow.objects.create(
         project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
     )
@@ -128,10 +140,7 @@ def populated(db: None, stored_requests: None) -> Populated:
     view, _ = save_view(
         project_id=project.pk, owner=f"key:{row.pk}", page=ListPage.REQUESTS, name="slow", query="sort=-latency_ms"
     )
-    dashboard = Dashboard.objects.create(project=project, owner=f"key:{row.pk}", name="team")
-    chart = Chart.objects.create(
-        dashboard=dashboard, position=0, title="Errors", kind="line", figures=["error_count"], filters={"model": "m"}
-    )
+    chart = _chart(project, owner=f"key:{row.pk}")
     team = Team.objects.create(project=project, name="Search")
     TeamMember.objects.create(team=team, membership=member)
     return Populated(
@@ -146,7 +155,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "rollout_id": str(rollout.pk),
             "change_id": change.pk,
             "request_id": REQUEST_ID,
-            "channel_id": str(channel.pk),
+            "channel_id": str(alert.channels.get().pk),
             "alert_id": str(alert.pk),
             "trace_id": REQUEST_ID.replace("-", ""),
             "session_id": "session",
@@ -156,7 +165,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "trial_id": str(past.trial_id),
             "position": past.position,
             "view_id": str(view.pk),
-            "dashboard_id": str(dashboard.pk),
+            "dashboard_id": str(chart.dashboard_id),
             "chart_id": str(chart.pk),
             "label": "production",
             "provider": "openai",
