@@ -17,7 +17,7 @@ Apps add their own below these. Statuses, types and codes are in docs/errors.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 
 class ApplicationError(Exception):
@@ -53,6 +53,11 @@ class ValidationError(ApplicationError):
     status = 400
     type = "invalid_request_error"
     code = "invalid_value"
+
+    @classmethod
+    def of_field(cls, field: str, problem: str) -> Self:
+        """Returns the error of one field, which its message and its details name."""
+        return cls(f"{field}: {problem}", details={field: [problem]})
 
 
 class UnknownHostError(ValidationError):

@@ -187,7 +187,7 @@ def _stored_values(row: ProviderIntegration, names: set[str]) -> dict[str, str]:
     for name in sorted(names):
         if name not in stored:
             place, problem = f"extra_headers.{name}", "there is no stored value that the mask could stand for: enter it"
-            raise ValidationError(f"{place}: {problem}", details={place: [problem]})
+            raise ValidationError.of_field(place, problem)
     return {name: stored[name] for name in names}
 
 

@@ -25,8 +25,8 @@ from integrations.shapes import IntegrationEntry
 
 
 class TestThrottle(ProjectThrottle):
-    """The limit of tests. They are sent from the gateway's own addresses, so no project may send so many that a provider
-    blocks them."""
+    """The limit of tests. They are sent from the gateway's own addresses, so no project may send so many that a
+    provider blocks them."""
 
     scope = "integration_tests"
     rate = "60/min"
@@ -96,5 +96,5 @@ class IntegrationViewSet(ProjectViewSet):
         for field, value in (("name", name), ("provider", provider)):
             if value and serializer.validated_data.get(field, value) != value:
                 problem = "Differs from that of the path."
-                raise ValidationError(f"{field}: {problem}", details={field: [problem]})
+                raise ValidationError.of_field(field, problem)
         return serializer

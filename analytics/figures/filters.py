@@ -50,7 +50,7 @@ def figure_named(name: str) -> Figure:
     """Raises ValidationError for a figure that is not there, or not any more."""
     figure = FIGURES.get(name)
     if figure is None:
-        raise refused("figure", f"There is no figure {name[:MAX_NAME_CHARACTERS]!r}.")
+        raise ValidationError.of_field("figure", f"There is no figure {name[:MAX_NAME_CHARACTERS]!r}.")
     return figure
 
 
@@ -73,16 +73,12 @@ def parse_filters(figure: Figure, filters: Filters) -> Parameters:
     kind = _FILTERS[figure.source]
     unknown = sorted(set(filters) - set(filters_of(figure)))
     if unknown:
-        raise refused(f"filters.{unknown[0][:MAX_NAME_CHARACTERS]}", "There is no such filter.")
+        raise ValidationError.of_field(f"filters.{unknown[0][:MAX_NAME_CHARACTERS]}", "There is no such filter.")
     parameters = kind(data=dict(filters))
     try:
         parameters.is_valid(raise_exception=True)
     except FieldError as error:
         detail: Any = error.detail
         name, problems = next(iter(detail.items()))
-        raise refused(f"filters.{name}", " ".join(str(problem) for problem in problems)) from None
+        raise ValidationError.of_field(f"filters.{name}", " ".join(str(problem) for problem in problems)) from None
     return parameters
-
-
-def refused(name: str, problem: str) -> ValidationError:
-    return ValidationError(f"{name}: {problem}", details={name: [problem]})

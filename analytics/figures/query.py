@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from analytics.figures.filters import MAX_NAME_CHARACTERS, Filters, figure_named, groups_of, parse_filters, refused
+from analytics.figures.filters import MAX_NAME_CHARACTERS, Filters, figure_named, groups_of, parse_filters
 from analytics.figures.registry import Figure, FigureSource
 from analytics.parameters.ranges import TimeRange
 from analytics.parameters.requests import RequestParameters
@@ -17,6 +17,7 @@ from analytics.presenters.metrics import interval_of
 from analytics.queries.measures import METADATA, MeasuredRow, Scope, measure, measure_intervals
 from analytics.queries.score_measures import ScoreScope, measure_score_intervals, measure_scores
 from analytics.queries.usage import Interval, list_beginnings
+from core.errors import ValidationError
 from core.keys.services import METADATA_PREFIX
 
 MAX_TAG_CHARACTERS = 64
@@ -49,10 +50,10 @@ class FigureQuery:
         """Returns the question. Raises ValidationError that names the field, also for a figure, a group or a filter
         that is not there any more."""
         if not isinstance(given, Mapping):
-            raise refused("query", "Must be an object.")
+            raise ValidationError.of_field("query", "Must be an object.")
         for name in given:
             if name not in _FIELDS:
-                raise refused(str(name)[:MAX_NAME_CHARACTERS], "There is no such field.")
+                raise ValidationError.of_field(str(name)[:MAX_NAME_CHARACTERS], "There is no such field.")
         query = cls(
             figure=_text(given, "figure"),
             group_by=_text(given, "group_by"),
@@ -67,29 +68,31 @@ class FigureQuery:
         figure = figure_named(self.figure)
         if self.group_by and self.group_by not in groups_of(figure):
             there_are = ", ".join(groups_of(figure))
-            raise refused("group_by", f"{figure.label} has no such group. There are: {there_are}.")
+            raise ValidationError.of_field("group_by", f"{figure.label} has no such group. There are: {there_are}.")
         if (self.group_by == METADATA) != bool(self.tag):
-            raise refused("tag", "Is the name of the metadata to split by, which belongs to that group alone.")
+            raise ValidationError.of_field(
+                "tag", "Is the name of the metadata to split by, which belongs to that group alone."
+            )
         if len(self.tag) > MAX_TAG_CHARACTERS:
-            raise refused("tag", f"Has more than {MAX_TAG_CHARACTERS} characters.")
+            raise ValidationError.of_field("tag", f"Has more than {MAX_TAG_CHARACTERS} characters.")
         parse_filters(figure, self.filters)
 
 
 def _text(given: Mapping[Any, Any], name: str) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
-        raise refused(name, "Must be a text.")
+        raise ValidationError.of_field(name, "Must be a text.")
     return value
 
 
 def _texts(given: Any) -> Filters:
     if not isinstance(given, Mapping):
-        raise refused("filters", "Must be an object.")
+        raise ValidationError.of_field("filters", "Must be an object.")
     found: dict[str, str | list[str]] = {}
     for name, value in given.items():
         values = [one for one in (value if isinstance(value, list) else [value]) if one != ""]
         if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
-            raise refused(f"filters.{str(name)[:MAX_NAME_CHARACTERS]}", "Must be a text or a number.")
+            raise ValidationError.of_field(f"filters.{str(name)[:MAX_NAME_CHARACTERS]}", "Must be a text or a number.")
         if values:
             found[str(name)] = [str(one) for one in values] if len(values) > 1 else str(values[0])
     return found
@@ -171,7 +174,7 @@ def series_of(
 def _figures(names: Sequence[str]) -> list[Figure]:
     named = [figure_named(name) for name in names]
     if len({figure.source for figure in named}) > 1:
-        raise refused("figure", "Figures about requests and about scores do not go together.")
+        raise ValidationError.of_field("figure", "Figures about requests and about scores do not go together.")
     return named
 
 
@@ -210,7 +213,7 @@ def _measure(
 def _scope(project_id: UUID, query: FigureQuery, time_range: TimeRange) -> Scope:
     parameters = parse_filters(figure_named(query.figure), query.filters)
     if not isinstance(parameters, RequestParameters):
-        raise refused("figure", "Is not a figure about requests.")
+        raise ValidationError.of_field("figure", "Is not a figure about requests.")
     tag = f"{METADATA_PREFIX}{query.tag}" if query.tag else ""
     return Scope(project_id, time_range.start, time_range.end, parameters.to_filter(), query.group_by, tag)
 

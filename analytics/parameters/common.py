@@ -94,4 +94,4 @@ def require_id(name: str, value: str, max_length: int) -> None:
         problem = "Null characters are not allowed."
     else:
         return
-    raise ValidationError(f"{name}: {problem}", details={name: [problem]})
+    raise ValidationError.of_field(name, problem)

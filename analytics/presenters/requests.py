@@ -96,5 +96,5 @@ def histogram(
     if (end - start) // chosen.length >= MAX_INTERVALS:
         field = "interval" if interval else "start_date"
         problem = f"The range has more than {MAX_INTERVALS:,} intervals of a {chosen}."
-        raise ValidationError(f"{field}: {problem}", details={field: [problem]})
+        raise ValidationError.of_field(field, problem)
     return request_histogram(list_histogram(project_id, filters, start, end, chosen), start, end, chosen)

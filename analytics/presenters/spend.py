@@ -84,7 +84,7 @@ def cost_intervals(
     if count_intervals(begun.start, begun.end, chosen) > MAX_INTERVALS:
         field = "interval" if interval else "start_date"
         problem = f"The range has more than {MAX_INTERVALS:,} intervals of a {chosen}."
-        raise ValidationError(f"{field}: {problem}", details={field: [problem]})
+        raise ValidationError.of_field(field, problem)
     scope = _scope(project_id, begun, operation, tag)
     keys = list_keys(scope, dimension, limit=top, offset=0)
     rows, (_, totals) = visible.both_visible(

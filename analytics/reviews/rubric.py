@@ -51,19 +51,19 @@ def verdict_of(queue: ReviewQueue, value: float | bool | None, label: str) -> Ve
     """Returns the score that an answer means. Raises ValidationError that names the field."""
     if queue.kind == RubricKind.CATEGORY:
         if label not in queue.labels:
-            raise _refused("score_label", f"Must be one of: {', '.join(queue.labels)}.")
+            raise ValidationError.of_field("score_label", f"Must be one of: {', '.join(queue.labels)}.")
         return Verdict(float(queue.labels.index(label) + 1), label)
     if label:
-        raise _refused("score_label", "Only a rubric of categories has labels.")
+        raise ValidationError.of_field("score_label", "Only a rubric of categories has labels.")
     if value is None:
-        raise _refused("score_value", "Must be given.")
+        raise ValidationError.of_field("score_value", "Must be given.")
     if queue.kind == RubricKind.BOOLEAN:
         if value not in (0, 1):
-            raise _refused("score_value", "Must be 0 or 1.")
+            raise ValidationError.of_field("score_value", "Must be 0 or 1.")
         return Verdict(float(value))
     lowest, highest = _bounds(queue)
     if isinstance(value, bool) or not lowest <= value <= highest:
-        raise _refused("score_value", f"Must be a number from {lowest:g} to {highest:g}.")
+        raise ValidationError.of_field("score_value", f"Must be a number from {lowest:g} to {highest:g}.")
     return Verdict(float(value))
 
 
@@ -80,7 +80,3 @@ def _steps(lowest: float, highest: float) -> Sequence[float]:
 
 def _has_whole_steps(lowest: float, highest: float) -> bool:
     return lowest.is_integer() and highest.is_integer() and highest - lowest < _MAX_WHOLE_STEPS
-
-
-def _refused(field: str, problem: str) -> ValidationError:
-    return ValidationError(f"{field}: {problem}", details={field: [problem]})

@@ -87,7 +87,7 @@ def _save(row: TraceDestination, values: Mapping[str, Any]) -> TraceDestination:
     if "headers" in values:
         _set_headers(row, checked_headers(values["headers"], "headers", _RESERVED), has_moved=has_moved)
     elif row.encrypted_headers and has_moved:
-        raise _invalid("headers", "were entered for another host: enter them again")
+        raise ValidationError.of_field("headers", "were entered for another host: enter them again")
     others = TraceDestination.objects.for_project(row.project_id).exclude(pk=row.pk)
     if others.filter(name=row.name).exists():
         raise TraceDestinationExistsError(f"The project has a trace destination called {row.name} already.")
@@ -110,7 +110,9 @@ def _set_headers(row: TraceDestination, given: dict[str, str], *, has_moved: boo
         stored = _readable_headers(row)
         for name in kept:
             if has_moved or name not in stored:
-                raise _invalid(f"headers.{name}", "there is no value for this host that the mask could stand for")
+                raise ValidationError.of_field(
+                    f"headers.{name}", "there is no value for this host that the mask could stand for"
+                )
             given[name] = stored[name]
     row.encrypted_headers = encrypt(json.dumps(given)) if given else ""
 
@@ -125,7 +127,3 @@ def _readable_headers(row: TraceDestination) -> dict[str, str]:
 def _origin(endpoint: str) -> tuple[str, str]:
     parts = urlsplit(endpoint)
     return parts.scheme, parts.netloc
-
-
-def _invalid(field: str, problem: str) -> ValidationError:
-    return ValidationError(f"{field}: {problem}", details={field: [problem]})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 from django import forms
 from django.contrib import messages
@@ -218,12 +217,8 @@ class AlertFormPage(Page):
         if saved is None:
             return self.render(visit, **_shown(visit, form))
         messages.success(visit.request, f"{saved.name}: saved, and looked at within half a minute.")
-        return HttpResponseRedirect(visit.link("alert", _id(saved)))
+        return HttpResponseRedirect(visit.link("alert", saved.pk))
 
 
 def _shown(visit: Visit, form: AlertForm) -> dict[str, Any]:
     return {"form": form, "channels_address": visit.link_if_there("alert_channels")}
-
-
-def _id(row: FigureAlert) -> UUID:
-    return row.pk

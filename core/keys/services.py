@@ -205,14 +205,14 @@ def _new_secret() -> str:
 
 def _check_expiry(expires_at: datetime | None) -> None:
     if expires_at is not None and expires_at <= timezone.now():
-        raise _invalid("expires_at", "Must be in the future.")
+        raise ValidationError.of_field("expires_at", "Must be in the future.")
 
 
 def _check_team(project_id: UUID, team_id: int | None) -> None:
     """Raises ValidationError for a team that the project does not have. A team that it has stays until the end of the
     transaction."""
     if team_id is not None and not Team.objects.for_project(project_id).select_for_update().filter(pk=team_id).exists():
-        raise _invalid("team_id", "This project has no such team.")
+        raise ValidationError.of_field("team_id", "This project has no such team.")
 
 
 def project_exists(project_id: UUID) -> bool:
@@ -222,12 +222,8 @@ def project_exists(project_id: UUID) -> bool:
 def _checked_scopes(scopes: Iterable[str]) -> list[str]:
     chosen = set(scopes)
     if not chosen:
-        raise _invalid("scopes", "At least one scope is required.")
+        raise ValidationError.of_field("scopes", "At least one scope is required.")
     unknown = sorted(chosen.difference(SCOPES))
     if unknown:
-        raise _invalid("scopes", f"Unknown scope {unknown[0]!r}; the scopes are {', '.join(SCOPES)}.")
+        raise ValidationError.of_field("scopes", f"Unknown scope {unknown[0]!r}; the scopes are {', '.join(SCOPES)}.")
     return sorted(chosen)
-
-
-def _invalid(field: str, problem: str) -> ValidationError:
-    return ValidationError(f"{field}: {problem}", details={field: [problem]})

@@ -77,9 +77,9 @@ def delete_team(project_id: UUID, team_id: int, *, keys_to: str = "") -> None:
                 code="team_has_keys",
             )
         if keys_to == str(row.pk):
-            raise _invalid("move_keys_to", "The keys cannot stay in the team that is deleted.")
+            raise ValidationError.of_field("move_keys_to", "The keys cannot stay in the team that is deleted.")
         if keys_to not in ("", NO_TEAM) and not keys_to.isdecimal():
-            raise _invalid("move_keys_to", f"The id of a team, or {NO_TEAM}.")
+            raise ValidationError.of_field("move_keys_to", f"The id of a team, or {NO_TEAM}.")
         for key in keys:
             change_key(key, {"team_id": None if keys_to == NO_TEAM else int(keys_to)})
         row.delete()
@@ -130,9 +130,9 @@ def _memberships(project_id: UUID, members: Sequence[Mapping[str, Any]]) -> dict
     for place, one in enumerate(members):
         pk = ids.get(one["username"])
         if pk is None:
-            raise _invalid(f"members.{place}.username", _NO_MEMBER)
+            raise ValidationError.of_field(f"members.{place}.username", _NO_MEMBER)
         if pk in wanted:
-            raise _invalid(f"members.{place}.username", "Is there twice.")
+            raise ValidationError.of_field(f"members.{place}.username", "Is there twice.")
         wanted[pk] = one["is_lead"]
     return wanted
 
@@ -150,7 +150,3 @@ def _save(row: Team) -> None:
             row.save()
     except IntegrityError:
         raise ConflictError(f"The project has a team named {row.name!r} already.", code="team_exists") from None
-
-
-def _invalid(field: str, problem: str) -> ValidationError:
-    return ValidationError(f"{field}: {problem}", details={field: [problem]})

@@ -128,7 +128,7 @@ def _whole(request: Request, name: str, *, default: int, minimum: int, maximum: 
         return default
     if not _WHOLE.fullmatch(raw) or not minimum <= int(raw) <= maximum:
         problem = f"Must be a whole number from {minimum} to {maximum}."
-        raise ValidationError(f"{name}: {problem}", details={name: [problem]})
+        raise ValidationError.of_field(name, problem)
     return int(raw)
 
 

@@ -82,13 +82,13 @@ def _save(row: AlertChannel, values: Mapping[str, Any]) -> AlertChannel:
     url, emails = values.get("url", ""), values.get("emails", [])
     if row.kind == _Kind.EMAIL:
         if url:
-            raise _invalid("url", "An e-mail channel has no address of a webhook.")
+            raise ValidationError.of_field("url", "An e-mail channel has no address of a webhook.")
         row.emails = emails or row.emails
         if not row.emails:
-            raise _invalid("emails", "At least one address is needed.")
+            raise ValidationError.of_field("emails", "At least one address is needed.")
     else:
         if emails:
-            raise _invalid("emails", "A webhook has no e-mail addresses.")
+            raise ValidationError.of_field("emails", "A webhook has no e-mail addresses.")
         _set_url(row, url)
     if list_channels(row.project_id).exclude(pk=row.pk).filter(name=row.name).exists():
         raise ConflictError(f"The project has an alert channel {row.name!r} already.", code="alert_channel_exists")
@@ -104,17 +104,13 @@ def _set_url(row: AlertChannel, given: str) -> None:
     if row.encrypted_url and (not url or url == masked_url(row)):
         return
     if not url or MASK in url:
-        raise _invalid("url", "Enter the whole address of the webhook.")
+        raise ValidationError.of_field("url", "Enter the whole address of the webhook.")
     try:
         # A token may stand in the query, which other addresses may not have.
         bare = urlunsplit(urlsplit(url)._replace(query=""))
     except ValueError:
-        raise _invalid("url", "Is not an address.") from None
+        raise ValidationError.of_field("url", "Is not an address.") from None
     if not url.isascii() or any(character <= " " for character in url):
-        raise _invalid("url", "Must be an address without blanks or control characters.")
+        raise ValidationError.of_field("url", "Must be an address without blanks or control characters.")
     check_base_url(bare, allow_private=settings.ALLOW_PRIVATE_UPSTREAMS, field="url")
     row.encrypted_url = encrypt(url)
-
-
-def _invalid(field: str, problem: str) -> ValidationError:
-    return ValidationError(f"{field}: {problem}", details={field: [problem]})

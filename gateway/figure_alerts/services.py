@@ -81,7 +81,7 @@ def silence_alert(project_id: UUID, alert_id: UUID, until: datetime | None, *, a
     ValidationError."""
     row, now = get_alert(project_id, alert_id), timezone.now()
     if until is not None and not now < until <= now + MAX_SILENCE:
-        raise _invalid("until", "Must be in the future, and at most a year away.")
+        raise ValidationError.of_field("until", "Must be in the future, and at most a year away.")
     row.silenced_until = until
     # The end of a silence may owe a message.
     row.next_check_at = now if until is None else row.next_check_at
@@ -95,7 +95,7 @@ def send_test(project_id: UUID, alert_id: UUID, *, actor: str) -> AlertEvent:
     became of it. Raises NotFoundError, and ValidationError for an alert without channels."""
     row = get_alert(project_id, alert_id)
     if not row.channels.all():
-        raise _invalid("channels", "The alert has no channel that a message could be sent by.")
+        raise ValidationError.of_field("channels", "The alert has no channel that a message could be sent by.")
     with transaction.atomic():
         event = add_event(row, AlertEvent.Kind.TEST, Look(row.state), timezone.now(), is_sent=True)
     for delivery in event.deliveries.all():
@@ -134,10 +134,14 @@ def _checked_query(project_id: UUID, given: Mapping[str, Any]) -> dict[str, Any]
         details = {f"query.{name}": problems for name, problems in (error.details or {}).items()}
         raise ValidationError(f"query.{error.message}", details=details) from None
     if query.group_by:
-        raise _invalid("query.group_by", "An alert watches one value: choose a filter in place of a group.")
+        raise ValidationError.of_field(
+            "query.group_by", "An alert watches one value: choose a filter in place of a group."
+        )
     missing = missing_subject(project_id, query.filters)
     if missing is not None:
-        raise _invalid(f"query.filters.{missing[0]}", f"The project has no such {missing[1]}, or not any more.")
+        raise ValidationError.of_field(
+            f"query.filters.{missing[0]}", f"The project has no such {missing[1]}, or not any more."
+        )
     return query.as_json()
 
 
@@ -145,22 +149,18 @@ def _check_threshold(row: FigureAlert) -> None:
     unit = FIGURES[row.query["figure"]].unit if row.query["figure"] in FIGURES else None
     if row.condition in CHANGES:
         if row.threshold <= 0:
-            raise _invalid("threshold", "A change is more than 0 percent.")
+            raise ValidationError.of_field("threshold", "A change is more than 0 percent.")
         if row.condition == _Condition.FALLS and row.threshold > 100:
-            raise _invalid("threshold", "Nothing falls by more than 100 percent.")
+            raise ValidationError.of_field("threshold", "Nothing falls by more than 100 percent.")
     elif unit is FigureUnit.SHARE and not 0 <= row.threshold <= 1:
-        raise _invalid("threshold", "A share is from 0 to 1.")
+        raise ValidationError.of_field("threshold", "A share is from 0 to 1.")
     elif unit is not FigureUnit.SCORE and row.threshold < 0:
-        raise _invalid("threshold", "Must not be below 0.")
+        raise ValidationError.of_field("threshold", "Must not be below 0.")
 
 
 def _channels(project_id: UUID, ids: Sequence[UUID]) -> list[AlertChannel]:
     found = {row.pk: row for row in list_channels(project_id).filter(pk__in=ids)}
     for number, channel_id in enumerate(ids):
         if channel_id not in found:
-            raise _invalid(f"channels.{number}", "The project has no such alert channel.")
+            raise ValidationError.of_field(f"channels.{number}", "The project has no such alert channel.")
     return list(found.values())
-
-
-def _invalid(field: str, problem: str) -> ValidationError:
-    return ValidationError(f"{field}: {problem}", details={field: [problem]})

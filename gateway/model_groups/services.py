@@ -38,7 +38,9 @@ def create_group(*, project_id: UUID, name: str, strategy: str, members: Members
     rows = list(list_groups(project_id))
     holders = [row.name for row in rows if any(member["model"] == name for member in row.members)]
     if holders:
-        raise _problem("name", f"{holders[0]} has a member of this name, and a group may not contain a group.")
+        raise ValidationError.of_field(
+            "name", f"{holders[0]} has a member of this name, and a group may not contain a group."
+        )
     if len(rows) >= MAX_GROUPS:
         raise ConflictError(f"A project has at most {MAX_GROUPS} model groups.", code="too_many_model_groups")
     _check_members(name, {row.name for row in rows}, members)
@@ -73,8 +75,4 @@ def delete_group(*, project_id: UUID, name: str, actor: str) -> None:
 def _check_members(name: str, groups: set[str], members: Members) -> None:
     inner = [member["model"] for member in members if member["model"] in groups | {name}]
     if inner:
-        raise _problem("members", f"{inner[0]} is a model group, and a group may not contain a group.")
-
-
-def _problem(field: str, problem: str) -> ValidationError:
-    return ValidationError(f"{field}: {problem}", details={field: [problem]})
+        raise ValidationError.of_field("members", f"{inner[0]} is a model group, and a group may not contain a group.")

@@ -43,7 +43,7 @@ def read_query(query: bytes, name: str | None) -> PromptQuery:
     try:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
     except ValueError:
-        raise _invalid("query", f"Has more than {_MAX_PARAMETERS} parameters.") from None
+        raise ValidationError.of_field("query", f"Has more than {_MAX_PARAMETERS} parameters.") from None
     # An empty parameter counts as left out, as in every management call.
     given: dict[str, Any] = {field: value for field, value in pairs if value != "" and field not in _IGNORED}
     if name is None and "name" not in given:
@@ -93,7 +93,7 @@ def _render(given: dict[str, Any]) -> bool:
     if text is None:
         return "variables" in given
     if text.lower() not in _BOOLEANS:
-        raise _invalid("render", "Must be true or false.")
+        raise ValidationError.of_field("render", "Must be true or false.")
     return _BOOLEANS[text.lower()]
 
 
@@ -101,7 +101,7 @@ def _checked(given: dict[str, Any], *, render: bool) -> PromptQuery:
     _refuse_unknown(given, _FIELDS)
     version = given.get("version")
     if version is not None and (type(version) is not int or not 1 <= version <= _MAX_VERSION):
-        raise _invalid("version", "Must be the number of a version, from 1 on.")
+        raise ValidationError.of_field("version", "Must be the number of a version, from 1 on.")
     for field, limit in (
         ("name", NAME_CHARACTERS),
         ("label", NAME_CHARACTERS),
@@ -111,12 +111,12 @@ def _checked(given: dict[str, Any], *, render: bool) -> PromptQuery:
     ):
         text = given.get(field, "")
         if not isinstance(text, str) or len(text) > limit:
-            raise _invalid(field, f"Must be text of at most {limit} characters.")
+            raise ValidationError.of_field(field, f"Must be text of at most {limit} characters.")
     if version is not None and given.get("label"):
-        raise _invalid("label", "Names a version already named by version: send one of both.")
+        raise ValidationError.of_field("label", "Names a version already named by version: send one of both.")
     variables = given.get("variables")
     if variables is not None and not isinstance(variables, dict):
-        raise _invalid("variables", "Must be a JSON object of values by name.")
+        raise ValidationError.of_field("variables", "Must be a JSON object of values by name.")
     return PromptQuery(**{**given, "variables": (variables or {}) if render else None})
 
 
@@ -124,15 +124,13 @@ def _decoded(text: bytes, field: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise _invalid(field, "Is not valid JSON.") from None
+        raise ValidationError.of_field(field, "Is not valid JSON.") from None
 
 
 def _refuse_unknown(given: Iterable[str], known: frozenset[str]) -> None:
     for field in given:
         if field not in known:
             there_are = ", ".join(sorted(known))
-            raise _invalid(field[:_MAX_QUOTED_CHARACTERS], f"There is no such parameter. There are: {there_are}.")
-
-
-def _invalid(field: str, problem: str) -> ValidationError:
-    return ValidationError(f"{field}: {problem}", details={field: [problem]})
+            raise ValidationError.of_field(
+                field[:_MAX_QUOTED_CHARACTERS], f"There is no such parameter. There are: {there_are}."
+            )

@@ -85,4 +85,4 @@ def _candidate(label: str, new: NewCandidate, versions: Mapping[UUID, PromptVers
 
 def _invalid(index: int, problem: str, field: str = "") -> ValidationError:
     path = f"candidates.{index}" + (f".{field}" if field else "")
-    return ValidationError(f"{path}: {problem}", details={path: [problem]})
+    return ValidationError.of_field(path, problem)

@@ -145,4 +145,4 @@ def _checked_name(field: str, name: Any, reserved: frozenset[str]) -> str:
 
 def _invalid(field: str, entry: str, problem: str) -> ValidationError:
     place = f"{field}.{entry}" if entry else field
-    return ValidationError(f"{place}: {problem}", details={place: [problem]})
+    return ValidationError.of_field(place, problem)

@@ -32,16 +32,18 @@ def checked_name(name: str, provider: str) -> str:
     if not name:
         return provider
     if len(name) > NAME_LENGTH or not _NAME.fullmatch(name):
-        raise _invalid("name", f"must be at most {NAME_LENGTH} of a-z, 0-9, _ and -, a letter or a digit first")
+        raise ValidationError.of_field(
+            "name", f"must be at most {NAME_LENGTH} of a-z, 0-9, _ and -, a letter or a digit first"
+        )
     if name != provider and is_known(name):
-        raise _invalid("name", f"is the name of the provider {name}")
+        raise ValidationError.of_field("name", f"is the name of the provider {name}")
     return name
 
 
 def checked_number(name: str, value: int) -> int:
     least, largest = NUMBERS[name]
     if not least <= value <= largest:
-        raise _invalid(name, f"must be from {least} to {largest}")
+        raise ValidationError.of_field(name, f"must be from {least} to {largest}")
     return value
 
 
@@ -53,7 +55,9 @@ def checked_models(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]
     for number, entry in enumerate(entries):
         own = str(entry.get("deployment") or entry["model"]).strip()
         if len(own) > MAX_MODEL_CHARACTERS:
-            raise _invalid(f"models.{number}.deployment", f"must be at most {MAX_MODEL_CHARACTERS} characters")
+            raise ValidationError.of_field(
+                f"models.{number}.deployment", f"must be at most {MAX_MODEL_CHARACTERS} characters"
+            )
         found.append({"model": entry["model"].strip(), "deployment": own})
     return found
 
@@ -86,7 +90,7 @@ def prices_in_lines(text: str) -> list[dict[str, str]]:
         model, *costs = line.split()
         least, largest = _NUMBER_OF_COSTS
         if not least <= len(costs) <= largest:
-            raise _invalid("prices", f"line {number + 1} needs a model and {least} to {largest} prices")
+            raise ValidationError.of_field("prices", f"line {number + 1} needs a model and {least} to {largest} prices")
         found.append({"model": model, **dict(zip(COSTS, costs, strict=False))})
     return found
 
@@ -97,14 +101,14 @@ def lines_of_prices(entries: Sequence[Mapping[str, Any]]) -> str:
 
 def _check_entries(field: str, entries: Sequence[Mapping[str, Any]]) -> None:
     if len(entries) > MAX_ENTRIES:
-        raise _invalid(field, f"must be at most {MAX_ENTRIES}")
+        raise ValidationError.of_field(field, f"must be at most {MAX_ENTRIES}")
     seen: set[str] = set()
     for number, entry in enumerate(entries):
         model = str(entry.get("model") or "").strip()
         if not 0 < len(model) <= MAX_MODEL_CHARACTERS:
-            raise _invalid(f"{field}.{number}.model", f"must be 1 to {MAX_MODEL_CHARACTERS} characters")
+            raise ValidationError.of_field(f"{field}.{number}.model", f"must be 1 to {MAX_MODEL_CHARACTERS} characters")
         if model in seen:
-            raise _invalid(f"{field}.{number}.model", "is named twice")
+            raise ValidationError.of_field(f"{field}.{number}.model", "is named twice")
         seen.add(model)
 
 
@@ -112,16 +116,14 @@ def _cost(number: int, entry: Mapping[str, Any], name: str) -> str | None:
     value, place = entry.get(name), f"prices.{number}.{name}"
     if value is None:
         if name in COSTS[: _NUMBER_OF_COSTS[0]]:
-            raise _invalid(place, "is needed")
+            raise ValidationError.of_field(place, "is needed")
         return None
     try:
         cost = Decimal(str(value))
     except InvalidOperation:
-        raise _invalid(place, "must be a number") from None
+        raise ValidationError.of_field(place, "must be a number") from None
     if not cost.is_finite() or not 0 <= cost <= MAX_PER_MILLION or cost != round(cost, PLACES):
-        raise _invalid(place, f"must be from 0 to {MAX_PER_MILLION} with at most {PLACES} decimal places")
+        raise ValidationError.of_field(
+            place, f"must be from 0 to {MAX_PER_MILLION} with at most {PLACES} decimal places"
+        )
     return f"{cost.normalize():f}"
-
-
-def _invalid(name: str, problem: str) -> ValidationError:
-    return ValidationError(f"{name}: {problem}", details={name: [problem]})

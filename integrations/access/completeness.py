@@ -36,7 +36,7 @@ def checked_secret(secret: str, name: str) -> str:
     ValidationError."""
     secret = secret.strip()
     if len(secret) > SECRET_LENGTH or any(not "!" <= character <= "~" for character in secret):
-        raise _invalid(name, f"must be at most {SECRET_LENGTH} visible ASCII characters")
+        raise ValidationError.of_field(name, f"must be at most {SECRET_LENGTH} visible ASCII characters")
     return secret
 
 
@@ -44,18 +44,18 @@ def checked_service_account(secret: str, *, any_token_server: bool) -> str:
     """Returns the service account's JSON in one line. The gateway asks its `token_uri` for tokens, which therefore must
     be Google's unless `any_token_server`. Raises ValidationError."""
     if len(secret) > SERVICE_ACCOUNT_LENGTH:
-        raise _invalid("api_key", f"must be at most {SERVICE_ACCOUNT_LENGTH} characters")
+        raise ValidationError.of_field("api_key", f"must be at most {SERVICE_ACCOUNT_LENGTH} characters")
     try:
         account = json.loads(secret)
     except ValueError:
-        raise _invalid("api_key", "must be an API key or the JSON of a service account") from None
+        raise ValidationError.of_field("api_key", "must be an API key or the JSON of a service account") from None
     if not isinstance(account, dict) or account.get("type", "service_account") != "service_account":
-        raise _invalid("api_key", "must be the JSON of a service account, with type service_account")
+        raise ValidationError.of_field("api_key", "must be the JSON of a service account, with type service_account")
     for name in _SERVICE_ACCOUNT_FIELDS:
         if not isinstance(account.get(name), str) or not account[name].strip():
-            raise _invalid("api_key", f"lacks {name}, which the JSON of a service account has")
+            raise ValidationError.of_field("api_key", f"lacks {name}, which the JSON of a service account has")
     if not any_token_server and not _is_googles(account["token_uri"]):
-        raise _invalid("api_key", "names a token_uri that is not Google's")
+        raise ValidationError.of_field("api_key", "names a token_uri that is not Google's")
     return json.dumps(account, separators=(",", ":"))
 
 
@@ -73,11 +73,11 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, str]:
     checked = {}
     for name, value in options.items():
         if not isinstance(value, str):
-            raise _invalid(name, "must be a text")
+            raise ValidationError.of_field(name, "must be a text")
         value = value.strip()
         form = _OPTION.get(name)
         if value and form is not None and not form.fullmatch(value):
-            raise _invalid(name, "holds characters that it cannot have")
+            raise ValidationError.of_field(name, "holds characters that it cannot have")
         checked[name] = value
     return checked
 
@@ -90,7 +90,7 @@ def check_complete(row: ProviderIntegration, traits: Traits) -> str:
     except UndecryptableError:
         if not row.enabled:
             return base_url  # Switching an integration off must not require its key.
-        raise _invalid("api_key", "what is stored can no longer be read: enter it again") from None
+        raise ValidationError.of_field("api_key", "what is stored can no longer be read: enter it again") from None
     if not base_url:
         raise _missing("base_url", f"{row.provider} needs the address of the service")
     _check_secrets(credentials, traits)
@@ -133,10 +133,6 @@ def _is_googles(token_uri: str) -> bool:
         return False
     googles = host == "accounts.google.com" or host.endswith(".googleapis.com")
     return place.scheme == "https" and port in (None, 443) and place.username is None and googles
-
-
-def _invalid(name: str, problem: str) -> ValidationError:
-    return ValidationError(f"{name}: {problem}", details={name: [problem]})
 
 
 def _missing(name: str, problem: str) -> ValidationError:

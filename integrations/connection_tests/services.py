@@ -85,7 +85,7 @@ def _are_stored(given: list[str]) -> bool:
 
 def _not_elsewhere(name: str, noun: str) -> ValidationError:
     problem = f"enter {noun} again to test at another address"
-    return ValidationError(f"{name}: {problem}", details={name: [problem]})
+    return ValidationError.of_field(name, problem)
 
 
 def _try_sandbox(project_id: UUID, provider: str) -> ConnectionOutcome:

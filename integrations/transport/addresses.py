@@ -39,9 +39,9 @@ def check_base_url(base_url: str, *, allow_private: bool, field: str = "base_url
     host = (parts.hostname or "").rstrip(".").lower()
     private = _is_private(host)
     if private and not allow_private:
-        raise _invalid(field, "must not be a private address (ALLOW_PRIVATE_UPSTREAMS permits it)")
+        raise ValidationError.of_field(field, "must not be a private address (ALLOW_PRIVATE_UPSTREAMS permits it)")
     if parts.scheme == "http" and not private:
-        raise _invalid(field, "must start with https://")
+        raise ValidationError.of_field(field, "must start with https://")
 
 
 def check_form(base_url: str) -> None:
@@ -52,18 +52,18 @@ def check_form(base_url: str) -> None:
 
 def _parts(base_url: str, field: str) -> SplitResult:
     if not base_url.isascii() or any(character <= " " or character == "\x7f" for character in base_url):
-        raise _invalid(field, "must be an address without blanks or control characters")
+        raise ValidationError.of_field(field, "must be an address without blanks or control characters")
     try:
         parts = urlsplit(base_url)
         _ = parts.port  # The property raises ValueError when the port is no number.
     except ValueError:
-        raise _invalid(field, "is not an address") from None
+        raise ValidationError.of_field(field, "is not an address") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise _invalid(field, "must start with https://")
+        raise ValidationError.of_field(field, "must start with https://")
     if parts.username is not None or parts.password is not None:
-        raise _invalid(field, "must not hold credentials")
+        raise ValidationError.of_field(field, "must not hold credentials")
     if parts.query or parts.fragment:
-        raise _invalid(field, "must not hold a query or a fragment")
+        raise ValidationError.of_field(field, "must not hold a query or a fragment")
     return parts
 
 
@@ -124,7 +124,3 @@ def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour
-
-
-def _invalid(field: str, problem: str) -> ValidationError:
-    return ValidationError(f"{field}: {problem}", details={field: [problem]})
