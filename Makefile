@@ -4,11 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The clients that tests/clients runs: what they need differs from what the project needs, and among themselves.
 CLIENTS := .venv-clients
+# The servers of others that tests/fleet runs against.
+SERVERS := .servers
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: serve test quick format demo pictures chaos outage coldstart bench bench-analytics soak fuzz lint types imports migrations openapi \
-	static check typescript clients agents exporters openid lock clean base dev
+	static check typescript clients agents exporters openid servers fleet lock clean base dev
 
 # Containers often set it, and then each of the hundreds of processes of the suite compiles the product's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,6 +44,10 @@ outage: dev typescript
 # Starts without ClickHouse for five minutes, and kills the engine of a fresh service 20 times.
 coldstart: dev
 	$(BIN)/python -m tests.live.start $(ARGS)
+
+# What a fleet is made of: replicas, Sentinel, Redis Cluster, PgBouncer, HAProxy. ARGS are pytest's.
+fleet: dev servers
+	$(BIN)/pytest $(or $(ARGS),-q) tests/fleet
 
 bench: dev
 	$(BIN)/python -m benchmarks.gateway $(ARGS)
@@ -114,6 +120,15 @@ exporters: $(CLIENTS)/python-exporters/.ready $(CLIENTS)/node-exporters/.ready
 # An OpenID provider, at which tests sign in.
 openid: $(CLIENTS)/openid/.ready
 
+# Debian's redis-server, redis-sentinel, redis-tools, pgbouncer and haproxy, unpacked without root.
+servers: $(SERVERS)/.ready
+
+$(SERVERS)/.ready: tests/fleet/unpack.py
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: Prompt Gateway needs Python 3.11 or later" >&2; exit 1; }
+	rm -rf $(@D)
+	$(PYTHON) $< $(@D)
+	touch $@
+
 $(CLIENTS)/python/.ready: requirements/clients.lock
 $(CLIENTS)/python-aider/.ready: requirements/clients-aider.lock
 $(CLIENTS)/python-exporters/.ready: requirements/clients-exporters.lock
@@ -147,4 +162,4 @@ base dev:
 	@$(PYTHON) requirements/install.py $@ $(VENV) $(if $(filter file,$(origin PYTHON)),,--chosen)
 
 clean:
-	rm -rf $(VENV) $(CLIENTS) var
+	rm -rf $(VENV) $(CLIENTS) $(SERVERS) var

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Yields a folder that other users can enter: PostgreSQL and PgBouncer refuse to run as root. Its name is short
+    enough for the Unix sockets in it."""
+    path = Path(tempfile.mkdtemp(prefix="fleet-", dir="/tmp"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
