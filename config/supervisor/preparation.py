@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connections
 
+from config import deployment
 from config.supervisor import schema
 from config.supervisor.first_start import Welcome, welcome
 from core.encryption.canary import WrongKeysError, ensure_canary
@@ -20,12 +21,15 @@ Show = Callable[[Welcome], bool]
 
 
 def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
-    """Migrates the SQL database, checks the encryption keys, and makes the first project and the shipped prices.
+    """Refuses stores that cannot be served with, migrates the SQL database, checks the encryption keys, and makes the
+    first project and the shipped prices.
 
     Of several hosts one does this at a time, so that one of them shows the key, before anything that takes long. Raises
     CommandError.
     """
     try:
+        if problems := deployment.find_problems(deployment.REFUSALS):
+            raise CommandError(" ".join(problem.message for problem in problems))
         (schema.migrate_database if migrate else schema.check_database)()
         with installation_lock("start"):
             ensure_canary()
