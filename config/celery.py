@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init
+from celery.signals import celeryd_init, setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 
@@ -28,3 +29,9 @@ def _check_keys(**_: Any) -> None:
     if problem := wrong_keys_by_own_connection():
         # Celery logs any other exception of a signal's receiver and continues.
         raise SystemExit(problem)
+
+
+@setup_logging.connect(weak=False)
+def _keep_our_log(loglevel: int, **_: Any) -> None:
+    """Leaves the log as Django's settings have set it up: Celery would add handlers with formats of its own."""
+    logging.getLogger("celery").setLevel(loglevel)

@@ -1,10 +1,11 @@
-"""Logging to standard error, one event a line. Prompts, completions and keys are never logged."""
+"""Logging to standard error, one event a line, as text or as JSON (LOG_FORMAT). Prompts, completions and keys are never
+logged."""
 
 from __future__ import annotations
 
 import logging
 
-from config import env
+from config import env, json_log
 
 _LEVEL = env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 
@@ -21,9 +22,16 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s", "datefmt": "%Y-%m-%dT%H:%M:%S%z"},
+        "json": {"()": "config.json_log.JsonFormatter"},
     },
     "filters": {"short": {"()": "django.utils.log.CallbackFilter", "callback": _without_needless_traceback}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["short"]}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "json" if json_log.IS_ON else "line",
+            "filters": ["short"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": _LEVEL},
     "loggers": {
         # Access logs would hold paths and query strings of every request; the request log is in ClickHouse.

@@ -23,6 +23,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
+from config import json_log
+
 logger = logging.getLogger("config.supervisor")
 
 _READ_BYTES = 65536
@@ -199,6 +201,7 @@ def _begin(parent: int, role: str, output: int | None = None) -> None:
     os.setsid()
     _end_with(parent)
     _name(role)
+    json_log.role = role
     if output is None:
         return
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -1,22 +1,30 @@
-"""Forwards the child processes' output to standard error, each line behind the name of the child."""
+"""Forwards the child processes' output to standard error: each line behind the name of the child, or as JSON."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 
+from config import json_log
+
 _READ_BYTES = 65536
 
 
 async def forward_lines(stream: asyncio.StreamReader, role: str) -> None:
     """Copies lines until the end of `stream`. Lines may have any length; the last one need not end in a newline."""
-    prefix = f"{role:<9}| ".encode()
     rest = b""
     while data := await stream.read(_READ_BYTES):
         *lines, rest = (rest + data).split(b"\n")
-        _write(b"".join(prefix + line + b"\n" for line in lines))
+        _write(b"".join(_forwarded(line, role) for line in lines))
     if rest:
-        _write(prefix + rest + b"\n")
+        _write(_forwarded(rest, role))
+
+
+def _forwarded(line: bytes, role: str) -> bytes:
+    if not json_log.IS_ON:
+        return f"{role:<9}| ".encode() + line + b"\n"
+    text = line.decode(errors="backslashreplace")
+    return f"{json_log.as_json(text, role)}\n".encode() if text.strip() else b""
 
 
 def _write(text: bytes) -> None:

@@ -44,8 +44,8 @@ class LiveService:
         self._logged_before = self.log_file.stat().st_size if self.log_file.exists() else 0
         self.process = self._launch(environment or {}, arguments)
         self.base_url = self._wait_until_serving()
-        self.project_id = self._printed(r"project id +(\S+)")
-        self.api_key = self._printed(r"API key +(\S+)")
+        self.project_id = self._printed(r'project id +([^\s"]+)')
+        self.api_key = self._printed(r'API key +([^\s"]+)')
         self.curl = self._printed(r"(curl .+)")
         if prepared:
             self.wait_until_prepared()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import sys
@@ -10,9 +11,10 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 from typing_extensions import override
 
+from config import json_log
 from config.supervisor import allocator, fork_server, lock, run_files, web
 from config.supervisor.children import StartError
 from config.supervisor.first_start import Welcome
@@ -42,6 +44,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         # The data folder holds keys, prompts and a socket without a password, so only its owner may read it.
         os.umask(0o077)
+        if json_log.IS_ON:
+            # Whoever collects the log of a container reads both of its streams.
+            sys.stdout = json_log.JsonLines(sys.stdout, logging.INFO)
+            self.stdout = OutputWrapper(sys.stdout)
         allocator.return_freed_memory()
         # Only the supervisor goes on from here; it opens whatever only one process may have.
         requests = fork_server.split()
