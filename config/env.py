@@ -154,6 +154,12 @@ def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
     return _read(name, None, convert)
 
 
+def parsed(name: str, convert: Callable[[str], T], default: T) -> T:
+    """Returns what `convert` makes of the variable. It raises ValueError with what was expected, never what was
+    found."""
+    return _read(name, default, convert)
+
+
 def secret(name: str) -> str | None:
     """Returns a secret from the variable `NAME`, or from the file that `NAME_FILE` names (Docker, Kubernetes)."""
     file_name = os.environ.get(f"{name}_FILE", "").strip()

@@ -16,7 +16,7 @@ from django.core.exceptions import (
     SuspiciousOperation,
 )
 from django.core.exceptions import ValidationError as DjangoValidationError
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions, status
 from rest_framework.response import Response
@@ -38,6 +38,8 @@ logger = logging.getLogger("core.api")
 
 # The seconds of Retry-After for a store that is unreachable.
 _AWAY_SECONDS = 5
+# https://www.postgresql.org/docs/current/errcodes-appendix.html
+_READ_ONLY = "25006"
 
 
 class ProtocolError(ApplicationError):
@@ -78,10 +80,16 @@ def translate(error: Exception) -> ApplicationError | None:
         return BodyTooLargeError(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     if isinstance(error, SuspiciousOperation | BadRequest):
         return ValidationError("The request cannot be read.")
-    if isinstance(error, OperationalError | InterfaceError):
+    if isinstance(error, OperationalError | InterfaceError) or _is_read_only(error):
         logger.error("database.unavailable error=%s", type(error).__name__)
         return ServiceUnavailableError("The database is not available.")
     return None
+
+
+def _is_read_only(error: Exception) -> bool:
+    """Returns whether a write met a PostgreSQL server that takes none, as after a failover. Django has no class for
+    it."""
+    return isinstance(error, InternalError) and getattr(error.__cause__, "sqlstate", "") == _READ_ONLY
 
 
 def error_body(error: ApplicationError) -> dict[str, dict[str, Any]]:

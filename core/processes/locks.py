@@ -1,7 +1,8 @@
 """Installation locks: one process at a time among all that share a SQL database, for migrations and first steps.
 
 On PostgreSQL it is an advisory lock of a transaction, on a connection of its own: the server releases it however its
-holder ends, and it works through a pooler that lends connections by transaction. On SQLite, whose users are all on one
+holder ends, and it works through a pooler that lends connections by transaction. Only the holder has a transaction
+open, so that many hosts that wait leave a small pool to the one that migrates. On SQLite, whose users are all on one
 machine, it is a lock on a file beside the database, which the kernel releases. Neither has a time limit or reads a
 clock, so a migration may take hours.
 """
@@ -26,10 +27,16 @@ logger = logging.getLogger("core.locks")
 _LOOK_EVERY_SECONDS = 0.2
 # The first half of the advisory lock's number is fixed, so that other programs' locks do not collide.
 _ADVISORY_CLASS = 0x50474C4B
-# A host that lost power closes no connection: the server probes it, and releases the lock within a minute.
-_KEEPALIVE = (
-    "SET LOCAL tcp_keepalives_idle = 20; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 3"
-)
+# A host that lost power closes no connection: the server probes it, and releases the lock within a minute. Behind a
+# pooler it is the pooler that has to probe its clients. No server ends the holder's transaction for its age; servers
+# before 17 lack one of the settings.
+_HOLD = """
+SELECT set_config(name, wanted.value, true) FROM (VALUES
+    ('application_name', %s),
+    ('idle_in_transaction_session_timeout', '0'), ('transaction_timeout', '0'),
+    ('tcp_keepalives_idle', '20'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')
+) AS wanted (name, value) JOIN pg_settings USING (name)
+"""
 _HOLDER = """
 SELECT activity.application_name FROM pg_locks AS held JOIN pg_stat_activity AS activity USING (pid)
 WHERE held.locktype = 'advisory' AND held.granted AND held.classid = %s AND held.objid = %s
@@ -71,17 +78,20 @@ def _advisory_lock(connection: BaseDatabaseWrapper, name: str) -> Iterator[None]
     try:
         own.set_autocommit(False)
         with own.cursor() as cursor:
-            cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = 0; {_KEEPALIVE}")
-            holder = f"prompt-gateway {name} {this_process()}"[:_NAME_BYTES]
-            cursor.execute("SELECT set_config('application_name', %s, true)", [holder])
 
             def taken() -> bool:
                 cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [_ADVISORY_CLASS, number])
-                return bool(cursor.fetchone()[0])
+                is_taken = bool(cursor.fetchone()[0])
+                if is_taken:
+                    cursor.execute(_HOLD, [f"prompt-gateway {name} {this_process()}"[:_NAME_BYTES]])
+                else:
+                    own.rollback()
+                return is_taken
 
             def holder_of() -> str:
                 cursor.execute(_HOLDER, [_ADVISORY_CLASS, number])
                 row = cursor.fetchone()
+                own.rollback()
                 return str(row[0]) if row else "a process that has just ended"
 
             _wait_for(taken, holder_of, name)

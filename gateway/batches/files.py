@@ -8,10 +8,10 @@ from typing import Any, BinaryIO
 import msgspec
 
 from core.errors import ApplicationError
+from core.processes.database_threads import in_database_thread
 from gateway.batches import objects
 from gateway.batches.call import StoredCall, path_of
 from gateway.batches.exchange import Sent
-from gateway.batches.objects import in_thread
 from gateway.batches.places import Place, place_of
 from gateway.batches.records import LineRecords
 from gateway.batches.requests import RequestChecks
@@ -38,7 +38,7 @@ async def upload(call: StoredCall) -> None:
         sent = Sent("POST", _PATH, content_type=content_type, file=reader_of(file), length=size)
         body, value = await call.exchange(place).ask(sent)
     row = call.new_row(place, _FILE, value, **known)
-    await in_thread(objects.save, row)
+    await in_database_thread(objects.save, row)
     await call.answer(body)
 
 
@@ -65,7 +65,7 @@ async def list_files(call: StoredCall) -> None:
     """GET /files: those of the project, as they were last seen."""
     await call.read()
     query = call.query
-    rows, has_more = await in_thread(
+    rows, has_more = await in_database_thread(
         objects.page,
         call.state.snapshot.project_id,
         _FILE,
@@ -83,7 +83,7 @@ async def _seen(call: StoredCall, row: StoredObject) -> dict[str, Any]:
         _, value = await call.exchange_with(row).ask(Sent("GET", path_of(_PATH, row.vendor_id)))
     except ApplicationError:
         return {}
-    await in_thread(objects.save_seen, row, value, "")
+    await in_database_thread(objects.save_seen, row, value, "")
     return dict(value)
 
 
@@ -99,7 +99,7 @@ async def show(call: StoredCall) -> None:
     await call.read()
     row = await _row(call)
     body, value = await call.exchange_with(row).ask(Sent("GET", path_of(_PATH, row.vendor_id)))
-    await in_thread(objects.save_seen, row, value, "")
+    await in_database_thread(objects.save_seen, row, value, "")
     await call.answer(body)
 
 
@@ -108,7 +108,7 @@ async def delete(call: StoredCall) -> None:
     await call.read()
     row = await _row(call)
     body, _ = await call.exchange_with(row).ask(Sent("DELETE", path_of(_PATH, row.vendor_id)))
-    await in_thread(objects.forget, row)
+    await in_database_thread(objects.forget, row)
     await call.answer(body)
 
 
@@ -127,4 +127,4 @@ async def content(call: StoredCall) -> None:
 
 
 async def _row(call: StoredCall) -> StoredObject:
-    return await in_thread(objects.find, call.state.snapshot.project_id, _FILE, call.id)
+    return await in_database_thread(objects.find, call.state.snapshot.project_id, _FILE, call.id)

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from core.errors import ApplicationError, ValidationError
+from core.processes.database_threads import in_database_thread
 from gateway.batches import objects
 from gateway.batches.call import StoredCall, path_of
 from gateway.batches.exchange import Sent
 from gateway.batches.files import listed
-from gateway.batches.objects import in_thread
 from gateway.batches.places import Place, place_of
 from gateway.batches.requests import normal_endpoint
 from gateway.errors import ModelNotAllowedError
@@ -45,7 +45,7 @@ async def create(call: StoredCall) -> None:
     """POST /batches, at the integration that has the input file."""
     call.state.body = body = await call.read()
     fields = _read(body)
-    file = await in_thread(objects.find, call.state.snapshot.project_id, ObjectKind.FILE, fields.input_file_id)
+    file = await in_database_thread(objects.find, call.state.snapshot.project_id, ObjectKind.FILE, fields.input_file_id)
     place = place_of(call.state.snapshot, file.integration_id)
     _check_file(call, place, file, fields)
     await call.admit()
@@ -59,7 +59,7 @@ async def create(call: StoredCall) -> None:
         lines=file.lines,
         state=_state(value),
     )
-    await in_thread(objects.save, row)
+    await in_database_thread(objects.save, row)
     await call.answer(body)
 
 
@@ -89,7 +89,7 @@ async def list_batches(call: StoredCall) -> None:
     """GET /batches: those of the project. What has not ended is asked for anew."""
     await call.read()
     project_id, after = call.state.snapshot.project_id, call.query.get("after", "")
-    rows, has_more = await in_thread(
+    rows, has_more = await in_database_thread(
         objects.page, project_id, _BATCH, after=after, limit=call.limit(_PAGE, objects.MAX_PAGE)
     )
     await refresh(call, [row for row in rows if row.state not in _ENDED], _PATH, note)
@@ -124,7 +124,7 @@ async def cancel(call: StoredCall) -> None:
 
 
 async def _pass(call: StoredCall, method: str, *action: str) -> None:
-    row = await in_thread(objects.find, call.state.snapshot.project_id, _BATCH, call.id)
+    row = await in_database_thread(objects.find, call.state.snapshot.project_id, _BATCH, call.id)
     body, value = await call.exchange_with(row).ask(Sent(method, path_of(_PATH, row.vendor_id, *action)))
     await note(row, value)
     await call.answer(body)
@@ -133,7 +133,7 @@ async def _pass(call: StoredCall, method: str, *action: str) -> None:
 async def note(row: StoredObject, value: Mapping[str, Any]) -> None:
     """Remembers a batch as it was just seen."""
     results = [found for name in _RESULTS if isinstance(found := value.get(name), str) and found]
-    await in_thread(objects.save_seen, row, value, _state(value), results)
+    await in_database_thread(objects.save_seen, row, value, _state(value), results)
 
 
 def _state(value: Mapping[str, Any]) -> str:

@@ -10,11 +10,11 @@ import msgspec
 from django.conf import settings
 
 from core.errors import ValidationError
+from core.processes.database_threads import in_database_thread
 from gateway.batches import objects
 from gateway.batches.call import StoredCall, path_of, with_value
 from gateway.batches.exchange import Sent
 from gateway.batches.jobs import refresh
-from gateway.batches.objects import in_thread
 from gateway.batches.places import Place, place_of
 from gateway.batches.records import LineRecords
 from gateway.batches.requests import RequestChecks
@@ -57,7 +57,7 @@ async def create(call: StoredCall) -> None:
         lines=checks.count,
         state=_state(value),
     )
-    await in_thread(objects.save, row)
+    await in_database_thread(objects.save, row)
     await _answer(call, body, row)
 
 
@@ -82,7 +82,7 @@ async def list_batches(call: StoredCall) -> None:
     """GET /messages/batches: those of the project. What has not ended is asked for anew."""
     await call.read()
     query = call.query
-    rows, has_more = await in_thread(
+    rows, has_more = await in_database_thread(
         objects.page,
         call.state.snapshot.project_id,
         _KIND,
@@ -120,7 +120,7 @@ async def delete(call: StoredCall) -> None:
     await call.read()
     row = await _row(call)
     body, _ = await call.exchange_with(row).ask(Sent("DELETE", path_of(_PATH, row.vendor_id)))
-    await in_thread(objects.forget, row)
+    await in_database_thread(objects.forget, row)
     await call.answer(body)
 
 
@@ -138,11 +138,11 @@ async def results(call: StoredCall) -> None:
 
 
 async def _row(call: StoredCall) -> StoredObject:
-    return await in_thread(objects.find, call.state.snapshot.project_id, _KIND, call.id)
+    return await in_database_thread(objects.find, call.state.snapshot.project_id, _KIND, call.id)
 
 
 async def _note(row: StoredObject, value: Mapping[str, Any]) -> None:
-    await in_thread(objects.save_seen, row, value, _state(value))
+    await in_database_thread(objects.save_seen, row, value, _state(value))
 
 
 async def _answer(call: StoredCall, body: bytes, row: StoredObject) -> None:

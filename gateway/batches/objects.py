@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
-from django.db import close_old_connections, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from core.errors import NotFoundError
 from gateway.models import StoredObject
 from gateway.tables.stored_object import ID_CHARACTERS, ObjectKind
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 MAX_PAGE = 100
 _NAMES = {ObjectKind.FILE: "file", ObjectKind.BATCH: "batch", ObjectKind.MESSAGE_BATCH: "message batch"}
-
-
-async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Returns what the function returns that asks the database."""
-
-    def work() -> T:
-        close_old_connections()
-        return function(*args, **options)
-
-    return await sync_to_async(work, thread_sensitive=False)()
 
 
 def find(project_id: UUID, kind: ObjectKind, vendor_id: str) -> StoredObject:

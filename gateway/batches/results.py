@@ -14,7 +14,8 @@ from django.conf import settings
 from django.db import DatabaseError
 
 from analytics.spool.held import HeldRecords
-from gateway.batches.objects import in_thread, price
+from core.processes.database_threads import in_database_thread
+from gateway.batches.objects import price
 from gateway.batches.records import LineRecords
 from gateway.limits.claims import Claim
 from gateway.limits.minute_limits import NO_CALLER, Caller
@@ -140,7 +141,7 @@ class Pricing:
             await asyncio.to_thread(self._discard, held)
             return
         try:
-            is_first = await in_thread(self._decide, held)
+            is_first = await in_database_thread(self._decide, held)
         except (DatabaseError, OSError) as error:
             self._give_up(type(error).__name__)
             return

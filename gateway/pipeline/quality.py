@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
-from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from core.errors import ApplicationError
 from core.http.tracebacks import class_and_place
+from core.processes.database_threads import in_database_thread
 from gateway.errors import GuardrailError, LowQualityError
 from gateway.guardrails.verdict_scores import record_verdicts
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
@@ -66,10 +66,10 @@ class QualityCheck:
         state = self._state
         try:
             verdict = await self._verdict(body, bad=GuardrailAction.FLAGGED, seconds=settings.JUDGE_SECONDS)
-            record = sync_to_async(record_verdicts, thread_sensitive=False)
             # The request's other verdicts are recorded here too: a request that has scores of guardrails is skipped
             # when those of its record are read.
-            await record(self._context.snapshot.project_id, {state.request_id: [*state.verdicts, verdict]})
+            verdicts = {state.request_id: [*state.verdicts, verdict]}
+            await in_database_thread(record_verdicts, self._context.snapshot.project_id, verdicts)
         except Exception as error:
             # No caller waits for this task, so its failure has to be logged here.
             logger.error("quality.failed request_id=%s error=%s", state.request_id, class_and_place(error))

@@ -9,12 +9,12 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from typing_extensions import override
 
 from core.errors import ApplicationError
 from core.http.exception_handler import ProtocolError, error_body, error_headers, log_unexpected, translate
+from core.processes.database_threads import in_database_thread
 from core.rights.asking import scopes_of_operation
 from core.tenancy import require_same_project
 from gateway.errors import require_method
@@ -25,7 +25,7 @@ from gateway.pipeline.parse import ClientGoneError, late_body
 from gateway.prompt_fetch import query as queries
 from gateway.prompt_fetch.answer import PromptAnswer, prompt_answer
 from gateway.prompt_fetch.query import PromptQuery
-from gateway.prompt_fetch.sessions import project_in_thread
+from gateway.prompt_fetch.sessions import project_of_session
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import HeaderList, Receive, Reply, Scope, Send
@@ -110,7 +110,7 @@ async def _admitted(runtime: Runtime, scope: Scope) -> ProjectSnapshot:
     if headers.authorization or headers.api_key or not any(name == b"cookie" for name, _ in scope["headers"]):
         snapshot, _ = await authenticate(runtime.snapshots, headers, SCOPES)
         return snapshot
-    project_id = await sync_to_async(project_in_thread, thread_sensitive=False)(scope)
+    project_id = await in_database_thread(project_of_session, scope)
     snapshot = await runtime.snapshots.project(project_id)
     runtime.snapshots.note_use(project_id)
     return snapshot

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.db import close_old_connections
-
 from core.api.admission import Admission, with_session
 
 
@@ -21,9 +19,3 @@ def project_of_session(scope: dict[str, Any]) -> UUID:
     reading = _Reading()
     reading.admit(with_session(scope))
     return reading.project_id
-
-
-def project_in_thread(scope: dict[str, Any]) -> UUID:
-    """Returns the same in a thread of its own, whose connection may have been idle for long."""
-    close_old_connections()
-    return project_of_session(scope)

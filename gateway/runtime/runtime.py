@@ -7,12 +7,11 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from asgiref.sync import sync_to_async
-
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
 from core.keys.last_use import flush_last_uses
 from core.processes.background_tasks import keep_running
+from core.processes.database_threads import in_database_thread
 from gateway.cache.store import ResponseCache
 from gateway.limits.limiter import Limiter
 from gateway.runtime.deadlines import Deadlines
@@ -94,4 +93,4 @@ class Runtime:
         await self.uploads.close()
         self.spool.close()
         self.inflight.close()
-        await sync_to_async(flush_last_uses, thread_sensitive=False)()
+        await in_database_thread(flush_last_uses)

@@ -1,11 +1,10 @@
-"""Reads a project's configuration from the SQL database. Called in threads, never on the event loop."""
+"""Reads a project's configuration from the SQL database. Called in threads that look after their connections, never on
+the event loop."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from uuid import UUID
-
-from django.db import close_old_connections
 
 from core.keys.services import find_key, project_keys, team_limits
 from gateway.guardrails.checks import prepare_checks
@@ -23,7 +22,6 @@ from prompts.selectors import PromptVersionRecord, version_by_number
 def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
     """Returns the project's current configuration. An unknown project has no keys. Raises django.db.Error when the
     database is away."""
-    close_old_connections()
     row = current_settings(project_id)
     settings, set_at_us = row.settings, row.set_at_us if row.pk else 0
     prepare_checks(settings.guardrails)
@@ -62,24 +60,20 @@ def load_models(project_id: UUID, prices: PriceTable, settings: ProjectSettings)
 
 
 def load_prices() -> PriceTable:
-    close_old_connections()
     return price_table()
 
 
 def prices_mark() -> tuple[object, ...]:
     """Returns a value that stays the same as long as the prices do."""
-    close_old_connections()
     return price_mark()
 
 
 def project_of_key(key_hash: str) -> UUID | None:
     """Returns the project that a key opens, or None when no valid key has this hash."""
-    close_old_connections()
     record = find_key(key_hash)
     return None if record is None else record.project_id
 
 
 def prompt_version(config_id: UUID, number: int) -> PromptVersionRecord | None:
     """Returns any version of a prompt config; None when it has no such version."""
-    close_old_connections()
     return version_by_number(config_id, number)

@@ -12,12 +12,12 @@ from itertools import count
 from typing import TypeVar
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.db import Error as DatabaseError
 from django.db import InterfaceError
 
 from core.errors import ServiceUnavailableError
 from core.keys.services import KeyRecord
+from core.processes.database_threads import in_database_thread
 from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, known_version
@@ -141,7 +141,7 @@ class SnapshotStore:
 
     async def _reload_all(self) -> None:
         """Re-reads everything; the prices, thousands of rows that change once a day, only when they have changed."""
-        mark = await _in_thread(loader.prices_mark)
+        mark = await in_database_thread(loader.prices_mark)
         self._forget_idle()
         if mark != self._prices_mark and await self._reread_prices():
             self._prices_mark = mark
@@ -169,7 +169,7 @@ class SnapshotStore:
     async def _load_key(self, key_hash: str) -> None:
         async with self._key_lookups:
             seen = self._changes_seen
-            project_id = await _in_thread(loader.project_of_key, key_hash)
+            project_id = await in_database_thread(loader.project_of_key, key_hash)
         if project_id is None:
             if seen != self._changes_seen:
                 # The key may have been made during the lookup: the next request looks it up again.
@@ -181,7 +181,7 @@ class SnapshotStore:
         await self._load_project(project_id)
 
     async def _load_version(self, config_id: str, number: int) -> None:
-        self._versions[config_id, number] = await _in_thread(loader.prompt_version, UUID(config_id), number)
+        self._versions[config_id, number] = await in_database_thread(loader.prompt_version, UUID(config_id), number)
         if len(self._versions) > _MAX_VERSIONS:
             self._versions.popitem(last=False)
 
@@ -192,7 +192,7 @@ class SnapshotStore:
         serial = next(self._serials)
         self._reading[project_id] += 1
         try:
-            snapshot = await _in_thread(loader.load_project, project_id, prices, serial)
+            snapshot = await in_database_thread(loader.load_project, project_id, prices, serial)
         finally:
             self._reading -= Counter((project_id,))
         current = self._by_project.get(project_id)
@@ -214,7 +214,7 @@ class SnapshotStore:
 
     async def _read_prices(self) -> PriceTable:
         serial = next(self._serials)
-        table = await _in_thread(loader.load_prices)
+        table = await in_database_thread(loader.load_prices)
         if self._prices is None or serial > self._prices_serial:
             self._prices, self._prices_serial = table, serial
         return self._prices
@@ -257,7 +257,3 @@ class SnapshotStore:
                 "away" if away else "back",
                 len(self._by_project),
             )
-
-
-async def _in_thread(function: Callable[..., T], *args: object) -> T:
-    return await sync_to_async(function, thread_sensitive=False)(*args)

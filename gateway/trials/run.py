@@ -9,13 +9,11 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils import timezone
 
@@ -24,6 +22,7 @@ from core.api.authentication import key_id_of
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.http.tracebacks import class_and_place
 from core.processes.background_tasks import keep_running
+from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
 from gateway.models import Trial, TrialAnswer
 from gateway.pipeline.internal_client import Caller, InternalAnswer, ask, settled
@@ -83,7 +82,7 @@ async def _run_slice(runtime: Runtime, trial: Trial) -> None:
     try:
         await run.work()
     finally:
-        await _in_thread(queue.release_trial, trial.pk, run.resume_at)
+        await in_database_thread(queue.release_trial, trial.pk, run.resume_at)
 
 
 class _TrialRun:
@@ -111,14 +110,14 @@ class _TrialRun:
 
     async def _watch(self, workers: list[asyncio.Task[None]]) -> None:
         """Keeps the claim, and ends all work once the trial is cancelled or deleted."""
-        while await _in_thread(queue.keep_claim, self._trial.pk):
+        while await in_database_thread(queue.keep_claim, self._trial.pk):
             await asyncio.wait(workers, timeout=_WATCH_SECONDS)
         for worker in workers:
             worker.cancel()
 
     async def _answer_all(self) -> None:
         while not self._stopped and time.monotonic() < self._until:
-            answer = await _in_thread(queue.claim_answer, self._trial.pk)
+            answer = await in_database_thread(queue.claim_answer, self._trial.pk)
             if answer is None:
                 return
             try:
@@ -129,17 +128,17 @@ class _TrialRun:
                     "answer.failed trial_id=%s answer_id=%s error=%s", self._trial.pk, answer.pk, class_and_place(error)
                 )
                 answer.error_code, answer.error_message = "internal_error", "The answer failed; the failure is logged."
-                await _in_thread(queue.store_answer, answer)
+                await in_database_thread(queue.store_answer, answer)
 
     async def _answer(self, answer: TrialAnswer) -> None:
         try:
-            request = await _in_thread(self._request_of, answer)
+            request = await in_database_thread(self._request_of, answer)
         except ServiceUnavailableError:
             await self._wait(answer, _DEFAULT_WAIT_SECONDS)
             return
         except ApplicationError as error:
             answer.error_code, answer.error_message = error.code, error.message
-            await _in_thread(queue.store_answer, answer)
+            await in_database_thread(queue.store_answer, answer)
             return
         given = await ask(
             self._runtime,
@@ -159,7 +158,7 @@ class _TrialRun:
             return True
         if error.code == _OUT_OF_BUDGET:
             self._stopped = True
-            await _in_thread(end_trial, self._trial.pk, TrialState.FAILED, error.message)
+            await in_database_thread(end_trial, self._trial.pk, TrialState.FAILED, error.message)
             return False
         if error.type == _RATE_LIMITED and answer.tries < _MAX_TRIES:
             await self._wait(answer, _seconds(error.headers.get("retry-after", "")))
@@ -170,7 +169,7 @@ class _TrialRun:
         """Puts an answer back and ends the slice; the trial goes on after the time."""
         self._stopped = True
         self.resume_at = timezone.now() + timedelta(seconds=min(max(seconds, 1.0), _MAX_WAIT_SECONDS))
-        await _in_thread(queue.put_back, answer)
+        await in_database_thread(queue.put_back, answer)
 
     async def _store(self, answer: TrialAnswer, request: CandidateRequest, given: InternalAnswer) -> None:
         run = PlaygroundRun(
@@ -185,7 +184,7 @@ class _TrialRun:
         result = await judged(self._runtime, self._snapshot, run, "", given)
         (result,) = await with_stored_scores(run, self._snapshot, [result])
         fill(answer, result, with_texts=self._snapshot.settings.log_content)
-        await _in_thread(queue.store_answer, answer)
+        await in_database_thread(queue.store_answer, answer)
 
     def _request_of(self, answer: TrialAnswer) -> CandidateRequest:
         past = answer.input
@@ -239,7 +238,3 @@ def _seconds(retry_after: str) -> float:
         return float(retry_after)
     except ValueError:
         return _DEFAULT_WAIT_SECONDS
-
-
-async def _in_thread(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
-    return await sync_to_async(function, thread_sensitive=False)(*arguments, **more)

@@ -9,14 +9,15 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from asgiref.sync import SyncToAsync, async_to_sync, sync_to_async
+from asgiref.sync import SyncToAsync, async_to_sync
 from django.conf import settings
-from django.db import close_old_connections, connections
+from django.db import connections
 
 from analytics.spool.held import settle_held
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
 from core.keys.last_use import flush_last_uses
+from core.processes.database_threads import in_database_thread
 from core.processes.draining import draining
 from gateway.cache.store import ResponseCache
 from gateway.judging.judge import grade_overall
@@ -128,18 +129,17 @@ def _start() -> Runtime:
 async def _flush_last_uses_regularly() -> None:
     while True:
         await asyncio.sleep(_LAST_USE_SECONDS)
-        await sync_to_async(flush_last_uses, thread_sensitive=False)()
+        await in_database_thread(flush_last_uses)
 
 
 async def _settle_held_records_regularly() -> None:
     """Settles what workers of this host left behind that died while they priced a batch."""
     while True:
-        await sync_to_async(_settle_held_records, thread_sensitive=False)()
+        await in_database_thread(_settle_held_records)
         await asyncio.sleep(_HELD_RECORDS_SECONDS)
 
 
 def _settle_held_records() -> None:
-    close_old_connections()
     settle_held(settings.SPOOL_DIR, lambda name: StoredObject.objects.filter(priced_as=name).exists())
 
 

@@ -95,6 +95,7 @@ def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(
         ("PORT", "65536"),
         ("WEB_WORKERS", "0"),
         ("DATABASE_URL", "mysql://localhost/x"),
+        ("DATABASE_POOL_SIZE", "1"),
         ("REDIS_URL", "http://localhost"),
         ("CLICKHOUSE_URL", "http://localhost:8123"),
         ("PUBLIC_URL", "localhost"),
@@ -189,12 +190,67 @@ def test_production__one_chosen__cookies_and_headers_follow(
             "postgresql://ada:p%40ss@db.example:5433/hub?sslmode=require",
             {"NAME": "hub", "USER": "ada", "PASSWORD": "p@ss", "HOST": "db.example", "PORT": "5433"},
         ),
-        ("postgres://ada@/hub?host=/run/pg", {"NAME": "hub", "HOST": "/run/pg", "PORT": "", "OPTIONS": {}}),
+        ("postgres://ada@/hub?host=/run/pg", {"NAME": "hub", "HOST": "/run/pg", "PORT": "", "PASSWORD": ""}),
     ],
 )
 def test_database_url__parts__where_django_wants_them(url: str, expected: dict[str, Any]) -> None:
     read = _postgresql(url)
     assert {name: read[name] for name in expected} == expected
+
+
+_FLEET = "postgres://ada@one.example:5433,two.example/hub?target_session_attrs=primary&sslmode=verify-full"
+
+
+def test_database_url__several_hosts_and_options__libpq_gets_them_beside_our_own() -> None:
+    read = _postgresql(_FLEET)
+
+    assert (read["HOST"], read["PORT"]) == ("one.example,two.example", "5433,")
+    assert read["OPTIONS"]["target_session_attrs"] == "primary"
+    assert read["OPTIONS"]["sslmode"] == "verify-full"
+    # Nobody waits for a server that has vanished as long as the kernel would.
+    assert {"connect_timeout", "keepalives_idle", "tcp_user_timeout"} <= read["OPTIONS"].keys()
+
+
+def test_database_url__nothing_said_of_the_servers__one_that_takes_writes() -> None:
+    assert _postgresql("postgresql://u@h/name")["OPTIONS"]["target_session_attrs"] == "read-write"
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("postgresql://u:private@h/db?target_session_attrs=any", "read-write or primary"),
+        ("postgresql://u:private@h/db?ssl=1", "libpq has no option ssl"),
+        ("postgresql://u:private@h:65536/db", "a port is a number"),
+        ("postgresql://u:private@/db?host=h1,h2&port=1,2,3", "2 hosts and 3 ports"),
+        ("postgresql://u:private@h1,h2", "the name of the database is missing"),
+        ("postgresql://u:%ZZprivate@h/db", "expected"),
+        ("host=h password=private dbname=db", "expected sqlite:/path or postgresql://"),
+    ],
+)
+def test_database_url__cannot_be_meant__refused_with_the_reason_and_without_the_password(
+    tmp_path: Path, url: str, problem: str
+) -> None:
+    ran = python("", tmp_path, DATABASE_URL=url)
+
+    last = ran.stderr.strip().splitlines()[-1]
+    assert ran.returncode != 0
+    assert "Environment variable DATABASE_URL: " in last
+    assert problem in last
+    assert "private" not in last
+
+
+def test_database_pool__size_set__shared_by_threads_in_place_of_lasting_connections(tmp_path: Path) -> None:
+    secrets = {"SECRET_KEY": "given", "ENCRYPTION_KEYS": Fernet.generate_key().decode()}
+    ran = python(
+        "found = settings.DATABASES['default']; print(found['OPTIONS']['pool'], found['CONN_MAX_AGE'])",
+        tmp_path,
+        DATABASE_URL="postgresql://u@h/db",
+        DATABASE_POOL_SIZE="5",
+        DATABASE_POOL_SECONDS="2.5",
+        **secrets,
+    )
+
+    assert ran.stdout.strip() == "{'min_size': 0, 'max_size': 5, 'timeout': 2.5, 'max_idle': 60} 0", ran.stderr
 
 
 def test_redis_url__socket_for_celery__its_scheme() -> None:

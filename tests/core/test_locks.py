@@ -53,11 +53,21 @@ def test_installation_lock__held_by_another__says_once_who_has_it(caplog: pytest
         waiting.start()
         wait_until(lambda: "lock.waiting" in caplog.text or None)
         assert not entered.is_set()
+        # Whoever waits leaves the connections of a pooler by transaction to the holders.
+        wait_until(lambda: _open_transactions() == 2, what="the waiting process to have no transaction open")
         assert str(os.getpid()) in caplog.text
     waiting.join(timeout=START_SECONDS)
 
     assert entered.is_set()
     assert caplog.text.count("lock.waiting") == 1
+
+
+def _open_transactions() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = current_database()"
+        )
+        return int(cursor.fetchone()[0])
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_serve__metrics_port_taken__names_host_and_port(tmp_path: Path) -> None:
         ("REDIS_URL", "http://example.com"),
         ("CLICKHOUSE_URL", "localhost:9000"),
         ("DATABASE_URL", "mysql://localhost/x"),
-        ("DATABASE_URL", "postgresql://user@h1:5432,h2:5432/db"),
+        ("DATABASE_URL", "postgresql://user@h1:5432,h2:port/db"),
         ("ENCRYPTION_KEYS", "short"),
         ("HEARTBEAT_SECONDS", "nan"),
         ("OIDC_PROVIDERS", "Company!"),

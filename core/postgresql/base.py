@@ -1,0 +1,29 @@
+"""The connection to PostgreSQL."""
+
+from __future__ import annotations
+
+from django.db.backends.postgresql import base
+from typing_extensions import override
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection that counts as usable only while its server takes writes.
+
+    After a failover, behind a pooler or an address that stays, an open connection may lead to a replica: it would read
+    what was true a while ago, and refuse to write for as long as it lives. Django asks `is_usable` when a connection is
+    taken up again; a new one is opened instead, and `target_session_attrs` makes libpq look for a server that writes.
+    """
+
+    @override
+    def is_usable(self) -> bool:
+        if self.connection is None:
+            return False
+        try:
+            with self.connection.cursor() as cursor:
+                is_read_only = cursor.execute("SHOW transaction_read_only").fetchone()[0] == "on"
+        except self.Database.Error:
+            return False
+        if is_read_only:
+            # A pool would lend the open connection again.
+            self.connection.close()
+        return not is_read_only
