@@ -7,13 +7,30 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init, setup_logging
+from celery.signals import celeryd_init, setup_logging, task_failure, task_success
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 
 app = Celery("prompt_gateway")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@task_failure.connect(weak=False)
+def _count_failure(sender: Any, exception: BaseException, **_: Any) -> None:
+    _note_run(sender.name, exception)
+
+
+@task_success.connect(weak=False)
+def _count_success(sender: Any, **_: Any) -> None:
+    _note_run(sender.name, None)
+
+
+def _note_run(name: str, error: BaseException | None) -> None:
+    # Every process imports this file, and most of them run no task.
+    from core.processes.background_tasks import note_run
+
+    note_run(f"celery.{name}", error)
 
 
 @celeryd_init.connect(weak=False)

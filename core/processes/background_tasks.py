@@ -23,16 +23,20 @@ _MAX_PAUSE_SECONDS = 4.0
 _STABLE_SECONDS = 5.0
 _NOTICE_PREFIX = "tasks-"
 _MAX_NOTICE_BYTES = 16 * 1024
+# A periodic task that fails is run again in any case, so that a store that was away for a moment needs nobody.
+_FAILURES_IN_A_ROW = 3
 # These end the process or the coroutine, and are meant to.
 _ENDS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 class Failures(msgspec.Struct):
-    """The failures of one task in one process: `count` since the start of the process, the latest one at `last`, Unix
-    time in seconds, with an exception of the class `error`."""
+    """The failures of one task in one process: `count` since the start of the process, the latest one with an exception
+    of the class `error`, `in_a_row` since it last succeeded. `alarming` is when, in Unix time, the latest one was that
+    somebody should look at."""
 
     count: int = 0
-    last: float = 0.0
+    in_a_row: int = 0
+    alarming: float = 0.0
     error: str = ""
 
 
@@ -54,6 +58,15 @@ def watch(task: asyncio.Task[Any]) -> None:
     task.add_done_callback(_note_end)
 
 
+def note_run(name: str, error: BaseException | None) -> None:
+    """Counts a run of a periodic task, which whoever runs it logs. Three failures in a row are alarming, until a run
+    succeeds."""
+    if error is None:
+        _tally.clear(name)
+    else:
+        _tally.add(name, error, alarming_from=_FAILURES_IN_A_ROW)
+
+
 def failures_of_host() -> dict[str, Failures]:
     """Returns the failures of all living processes of this host by the name of the task."""
     found: dict[str, Failures] = {}
@@ -61,8 +74,9 @@ def failures_of_host() -> dict[str, Failures]:
         for name, one in _decoder.decode(notice.message).items():
             known = found.setdefault(name, Failures())
             known.count += one.count
-            if one.last > known.last:
-                known.last, known.error = one.last, one.error
+            known.in_a_row = max(known.in_a_row, one.in_a_row)
+            if one.alarming >= known.alarming:
+                known.alarming, known.error = one.alarming, one.error
     return found
 
 
@@ -118,14 +132,27 @@ class _Tally:
         self._failures: dict[str, Failures] = {}
         self._notice: NoticeWriter | None = None
 
-    def add(self, name: str, error: BaseException) -> None:
+    def add(self, name: str, error: BaseException, *, alarming_from: int = 1) -> None:
         with self._lock:
             known = self._failures.setdefault(name, Failures())
-            known.count, known.last, known.error = known.count + 1, time.time(), type(error).__name__
-            if self._notice is None:
-                name = f"{_NOTICE_PREFIX}{os.getpid()}"
-                self._notice = NoticeWriter(notices_dir(), name, max_bytes=_MAX_NOTICE_BYTES)
-            self._notice.put(msgspec.json.encode(self._failures))
+            known.count, known.in_a_row, known.error = known.count + 1, known.in_a_row + 1, type(error).__name__
+            if known.in_a_row >= alarming_from:
+                known.alarming = time.time()
+            self._publish()
+
+    def clear(self, name: str) -> None:
+        """Notes that a task has succeeded."""
+        with self._lock:
+            known = self._failures.get(name)
+            if known is not None and known.in_a_row:
+                known.in_a_row, known.alarming = 0, 0.0
+                self._publish()
+
+    def _publish(self) -> None:
+        if self._notice is None:
+            name = f"{_NOTICE_PREFIX}{os.getpid()}"
+            self._notice = NoticeWriter(notices_dir(), name, max_bytes=_MAX_NOTICE_BYTES)
+        self._notice.put(msgspec.json.encode(self._failures))
 
 
 _decoder = msgspec.json.Decoder(dict[str, Failures])

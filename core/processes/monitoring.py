@@ -144,7 +144,7 @@ def _task_failures() -> dict[str, Any]:
 def _task_metrics(found: Found) -> Iterable[Metric]:
     yield gauge(
         "background_task_failures",
-        "How often a background task failed and was begun again, in the processes that run.",
+        "How often a background task failed, in the processes that run.",
         ["task"],
         [((name,), failures["count"]) for name, failures in found.items()],
     )
@@ -152,7 +152,7 @@ def _task_metrics(found: Found) -> Iterable[Metric]:
 
 def _task_alarms(found: Found) -> Iterable[Alarm]:
     for name, failures in found.items():
-        if time.time() - failures["last"] < _TASK_SECONDS:
+        if time.time() - failures["alarming"] < _TASK_SECONDS:
             text = f"The background task {name} failed, the last time with {failures['error']}: see the log."
             yield Alarm("background_task_failed", text, name)
 

@@ -14,7 +14,14 @@ import msgspec
 import pytest
 
 from core.processes import background_tasks
-from core.processes.background_tasks import Failures, failures_of_host, keep_running, keep_thread_running, watch
+from core.processes.background_tasks import (
+    Failures,
+    failures_of_host,
+    keep_running,
+    keep_thread_running,
+    note_run,
+    watch,
+)
 from core.processes.monitoring import TASKS
 from core.processes.notices import NoticeWriter
 from tests.waiting import eventually, wait_until
@@ -168,7 +175,7 @@ def test_failures__of_two_processes__are_one_alarm_until_they_are_long_ago(
 ) -> None:
     background_tasks._tally.add("test.work", ValueError())
     other = NoticeWriter(tmp_path, "tasks-1", max_bytes=100)
-    other.put(msgspec.json.encode({"test.work": Failures(count=1, last=time.time() + 1, error="KeyError")}))
+    other.put(msgspec.json.encode({"test.work": Failures(count=1, alarming=time.time() + 1, error="KeyError")}))
     found = TASKS.ask()
     other.close()
 
@@ -179,3 +186,18 @@ def test_failures__of_two_processes__are_one_alarm_until_they_are_long_ago(
     later = time.time() + 3600
     monkeypatch.setattr(time, "time", lambda: later)
     assert list(TASKS.alarms(found)) == []
+
+
+def test_periodic_task__fails_three_times_in_a_row__is_an_alarm_until_it_succeeds() -> None:
+    for error in (OSError(), None, OSError(), OSError()):
+        note_run("test.periodic", error)
+    assert list(TASKS.alarms(TASKS.ask())) == []
+
+    note_run("test.periodic", KeyError())
+    [alarm] = TASKS.alarms(TASKS.ask())
+    assert (alarm.kind, alarm.subject) == ("background_task_failed", "test.periodic")
+    assert "KeyError" in alarm.text
+
+    note_run("test.periodic", None)
+    assert list(TASKS.alarms(TASKS.ask())) == []
+    assert failures_of_host()["test.periodic"].count == 4
