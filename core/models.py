@@ -11,6 +11,9 @@ from django_otp.models import Device, ThrottlingMixin
 from typing_extensions import override
 
 from core.caller_limits import MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES
+from core.fleet.tables import Host as Host  # Django looks for models in this module
+from core.fleet.tables import Lease as Lease
+from core.fleet.tables import ScheduledRun as ScheduledRun
 from core.roles import Role
 from core.tenancy import ProjectManager
 

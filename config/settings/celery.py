@@ -17,6 +17,8 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# Every host may run beat: one of them schedules.
+CELERY_BEAT_SCHEDULER = "config.supervisor.beat:LeasedScheduler"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # A task expires before its next run is due: a worker that was away runs the same check once, not many times.
     "evaluate-rollouts": {"task": "rollouts.evaluate", "schedule": 60.0, "options": {"expires": 55}},

@@ -53,10 +53,6 @@ class CeleryWorker(Service):
     is_vital = False
     stop_seconds = 15.0
 
-    def __init__(self, *, var_dir: Path) -> None:
-        self._schedule_file = var_dir / "celery" / "beat-schedule"
-
     @override
     def program(self) -> Program:
-        self._schedule_file.parent.mkdir(parents=True, exist_ok=True)
-        return Program([str(self._schedule_file)], "config.supervisor.celery_worker:main")
+        return Program([], "config.supervisor.celery_worker:main")

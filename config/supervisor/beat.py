@@ -1,79 +1,133 @@
-"""A scheduler for Celery beat that continues when its file or its broker refuses writes."""
+"""A scheduler for Celery beat that may run on every host: one schedules, and another takes over when it is gone.
+
+Who holds the lease `beat` (`core.fleet.lease`) schedules. When each task ran last is in the database too, and a task is
+sent only by whoever has claimed its run there: even a process that was stopped, and wakes up believing in a lease that
+it has lost, sends nothing twice. While the database is away nothing is scheduled: every task would need it.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import secrets
+import time
+from datetime import datetime
 from typing import Any
 
-from celery.beat import PersistentScheduler, SchedulingError
+from celery.beat import Scheduler, SchedulingError
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from typing_extensions import override
+
+from core.fleet import lease, schedule
 
 logger = logging.getLogger("config.beat")
 
+LEASE = "beat"
 
-class SteadyScheduler(PersistentScheduler):
-    """Celery's scheduler, whose file only stores when each task ran last. On a full disk beat runs without the file,
-    and a broker that refuses (MISCONF, OOM, READONLY) or is unreachable is logged once instead of with every task."""
+_UNAVAILABLE = (DatabaseError, InterfaceError)
+# What a statement may take, and how far two hosts' ideas of a second differ.
+_MARGIN_SECONDS = 2.0
 
-    _remembering = True
-    _sending = True
+
+class LeasedScheduler(Scheduler):
+    """Celery's scheduler with its state in the database. A broker that refuses (MISCONF, OOM, READONLY) or is
+    unreachable is logged once instead of with every task."""
+
+    # A lease that ends is taken within this time and that of asking for it.
+    max_interval = 1
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._holder = f"{settings.HOST_NAME} process {os.getpid()} {secrets.token_hex(4)}"
+        self._ran: dict[str, datetime] = {}
+        self._held_until = 0.0
+        self._ask_at = 0.0
+        self._answers = True
+        self._sends = True
+        super().__init__(*args, **options)
+
+    @property
+    def holds(self) -> bool:
+        """Whether this process schedules."""
+        return time.monotonic() < self._held_until
 
     @override
-    def setup_schedule(self) -> None:
-        try:
-            super().setup_schedule()
-        except Exception as error:
-            self._note_remembering(error)
-            self._store: Any = _NoFile()
-            super().setup_schedule()
-
-    @override
-    def sync(self) -> None:
-        try:
-            super().sync()
-        except Exception as error:
-            self._note_remembering(error)
-        else:
-            self._note_remembering(None)
-
-    @override
-    def close(self) -> None:
-        try:
-            super().close()
-        except Exception as error:
-            self._note_remembering(error)
-
-    def _open_schedule(self) -> Any:
-        if isinstance(self._store, _NoFile):
-            return self._store
-        return super()._open_schedule()  # type: ignore[misc]  # the types leave out what is not public
+    def tick(self, *args: Any, **options: Any) -> float:
+        if time.monotonic() >= self._ask_at:
+            self._ask()
+        if not self.holds:
+            return float(self.max_interval)
+        return float(super().tick(*args, **options))
 
     @override
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        # Celery has noted in the schedule that the task runs now, and knows nothing of other hosts.
+        runs_at = self.schedule[entry.name].last_run_at
+        if not self._claims(entry.name, runs_at):
+            return
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except SchedulingError as error:
-            if self._sending:
+            if self._sends:
                 logger.warning("broker.refused error=%s", type(error.__cause__ or error.__context__ or error).__name__)
-            self._sending = False
+            self._sends = False
         else:
-            if not self._sending:
+            if not self._sends:
                 logger.warning("broker.recovered")
-            self._sending = True
+            self._sends = True
 
-    def _note_remembering(self, error: Exception | None) -> None:
-        if error is not None and self._remembering:
-            logger.warning("schedule.not_kept error=%s", type(error).__name__)
-        elif error is None and not self._remembering and not isinstance(self._store, _NoFile):
-            logger.warning("schedule.kept_again")
-        self._remembering = error is None
-
-
-class _NoFile(dict[str, Any]):
-    """The schedule of a beat whose file could not be written; the next start creates the file."""
-
-    def sync(self) -> None:
-        """Does nothing, because there is no file to write to."""
-
+    @override
     def close(self) -> None:
-        """Does nothing, because there is no file to close."""
+        super().close()
+        if self.holds:
+            self._held_until = 0.0
+            try:
+                lease.give_back(LEASE, self._holder)
+            except _UNAVAILABLE as error:
+                self._note(error)
+        connection.close()
+
+    def _ask(self) -> None:
+        asked, held = time.monotonic(), self.holds
+        self._ask_at = asked + lease.RENEW_SECONDS
+        try:
+            close_old_connections()
+            takes = lease.take(LEASE, self._holder)
+            if takes and not held:
+                self._take_over()
+        except _UNAVAILABLE as error:
+            self._note(error)
+            return
+        self._note(None)
+        self._held_until = asked + lease.LEASE_SECONDS - _MARGIN_SECONDS if takes else 0.0
+        if takes != held:
+            logger.info("beat.holds host=%s" if takes else "beat.lost host=%s", settings.HOST_NAME)
+
+    def _take_over(self) -> None:
+        """Goes on from the runs of whoever scheduled before."""
+        self._ran = schedule.last_runs()
+        for name, entry in self.schedule.items():
+            if name in self._ran:
+                # A clock that was ahead has left runs in the future, which would keep the task from running until then.
+                entry.last_run_at = min(self._ran[name], entry.default_now())
+        self._heap = None
+
+    def _claims(self, name: str, at: Any) -> bool:
+        try:
+            close_old_connections()
+            if schedule.claim_run(name, before=self._ran.get(name), at=at):
+                self._ran[name] = at
+                return True
+            self._take_over()
+        except _UNAVAILABLE as error:
+            self._note(error)
+        return False
+
+    def _note(self, error: Exception | None) -> None:
+        if error is not None:
+            connection.close()
+            if self._answers:
+                logger.warning("beat.pauses error=%s", type(error).__name__)
+        elif not self._answers:
+            logger.warning("beat.goes_on")
+        self._answers = error is None

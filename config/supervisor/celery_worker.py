@@ -16,17 +16,16 @@ from celery.beat import EmbeddedService
 from celery.signals import worker_ready, worker_shutting_down
 
 from config.celery import app
-from config.supervisor.beat import SteadyScheduler
 
 _CONCURRENCY = 2
 
 
-def main(schedule_file: str) -> None:
+def main() -> None:
     # Django's checks look at the code, not at the host, and import every page of the service: a third of this process's
     # start. `make check` runs them.
     os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
     # The type stubs describe the process that EmbeddedService is without `thread`.
-    beat: Any = EmbeddedService(app, thread=True, schedule_filename=schedule_file, scheduler_cls=SteadyScheduler)
+    beat: Any = EmbeddedService(app, thread=True, scheduler_cls=app.conf.beat_scheduler)
     _end_with(beat)
 
     def begin(**_: Any) -> None:

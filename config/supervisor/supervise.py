@@ -120,7 +120,7 @@ class Supervisor:
                 self._launch(Exporter(niceness=settings.BACKGROUND_NICENESS), self._exporter)
             # Celery starts last, because no other process waits for it and it would slow down the start.
             if "celery" not in self._without:
-                self._launch(CeleryWorker(var_dir=settings.VAR_DIR), self._celery)
+                self._launch(CeleryWorker(), self._celery)
             await shipping
         finally:
             shipping.cancel()

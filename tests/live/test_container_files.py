@@ -193,12 +193,10 @@ def test_compose__web_and_worker__run_beside_each_other(start_service: StartServ
     assert web.pid("sandbox") is None
     _sign_in_over_plain_http(web)
     log_file = tmp_path / "worker.log"
-    schedule = str(tmp_path / "beat-schedule")
-    command = [word.replace("/var/lib/prompt-gateway/beat-schedule", schedule) for word in _compose_command("worker")]
 
     with log_file.open("wb") as log:
         worker = subprocess.Popen(
-            [*_here(command), "--loglevel", "INFO"],
+            [*_here(_compose_command("worker")), "--loglevel", "INFO"],
             cwd=ROOT,
             env=minimal_environment(web.var_dir),
             stdout=log,

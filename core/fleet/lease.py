@@ -1,0 +1,40 @@
+"""A lease in the SQL database: one process of the installation holds it, and another takes it when that one is gone.
+
+The database's clock alone decides when a lease has ended. Its holder goes by the time that has passed since it asked,
+so that no clock of a host matters, and stops believing in its lease before the database would give it away.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from core.fleet.tables import Lease
+
+# Who asks each 5 s takes over within 25 s of the holder's last word.
+LEASE_SECONDS = 20.0
+RENEW_SECONDS = 5.0
+
+
+def take(name: str, holder: str) -> bool:
+    """Takes or renews the lease; returns whether `holder` has it now. Raises the database's errors."""
+    has_ended = Q(holder="") | Q(renewed_at__lt=Now() - timedelta(seconds=LEASE_SECONDS))
+    of_mine = Lease.objects.filter(name=name).filter(Q(holder=holder) | has_ended)
+    if of_mine.update(holder=holder, renewed_at=Now()):
+        return True
+    _, was_made = Lease.objects.get_or_create(name=name, defaults={"holder": holder, "renewed_at": Now()})
+    return was_made
+
+
+def give_back(name: str, holder: str) -> None:
+    """Lets another take the lease at once. Raises the database's errors."""
+    Lease.objects.filter(name=name, holder=holder).update(holder="")
+
+
+def state(name: str) -> tuple[str, float] | None:
+    """Returns who holds the lease, and how many seconds ago it was renewed, by the database's clock; None if nobody
+    ever held it. Raises the database's errors."""
+    row = Lease.objects.filter(name=name).annotate(now=Now(), renewed=F("renewed_at")).first()
+    return None if row is None else (row.holder, (row.now - row.renewed).total_seconds())

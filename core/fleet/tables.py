@@ -1,0 +1,60 @@
+"""The tables of hosts, of leases, and of the runs of scheduled tasks."""
+
+from __future__ import annotations
+
+from django.db import models
+from typing_extensions import override
+
+NAME_CHARACTERS = 255
+
+
+class Lease(models.Model):
+    """A part that one process of the installation plays at a time. It ends when it was not renewed for some time by the
+    database's clock; `holder` is empty once it was given back."""
+
+    name = models.CharField(primary_key=True, max_length=40)
+    holder = models.CharField(max_length=NAME_CHARACTERS, blank=True)
+    renewed_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.name}: {self.holder or 'nobody'}"
+
+
+class ScheduledRun(models.Model):
+    """When a task of beat's schedule was last sent. `name` is that of the schedule's entry."""
+
+    name = models.CharField(primary_key=True, max_length=100)
+    ran_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.name} at {self.ran_at}"
+
+
+class Host(models.Model):
+    """A host that runs `serve`, as it reported itself last. `left_at` is set when it ended in order."""
+
+    name = models.CharField(primary_key=True, max_length=NAME_CHARACTERS)
+    # One start of `serve`: two hosts of one name have two of them, in turn.
+    instance = models.CharField(max_length=32)
+    version = models.CharField(max_length=100)
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField(db_index=True)
+    left_at = models.DateTimeField(null=True, blank=True)
+    # The keys are `web_workers`, `ready`, `in_flight`, `unshipped_bytes` and `children_down`.
+    report = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["name"]
+        default_permissions = ("view", "delete")
+
+    @override
+    def __str__(self) -> str:
+        return self.name
