@@ -83,30 +83,23 @@ def redis_url(folder: Path) -> str:
     return f"unix://{folder / _REDIS_SOCKET}"
 
 
-def start_postgresql(folder: Path) -> tuple[Service, str]:
-    """Starts a PostgreSQL cluster on a Unix socket in `folder`, without durability; returns its DATABASE_URL too."""
+def start_postgresql(folder: Path, *, replica_of: Path | None = None) -> tuple[Service, str]:
+    """Starts a PostgreSQL cluster on a Unix socket in `folder`, without durability; returns its DATABASE_URL too.
+
+    `replica_of` is the folder of a cluster that runs, which the new one follows.
+    """
     user = _UNPRIVILEGED if os.geteuid() == 0 else None
     folder.mkdir(mode=0o755)
     if user:
         shutil.chown(folder, user)
     programs = _postgresql_programs(folder, user)
     data = folder / "data"
-    initdb = [
-        str(programs / "initdb"),
-        "-D",
-        str(data),
-        "-U",
-        "postgres",
-        "-A",
-        "trust",
-        "-E",
-        "UTF8",
-        "--locale=C",
-        "--no-sync",
-    ]
-    made = subprocess.run(initdb, cwd=folder, capture_output=True, text=True, check=False, **_as_user(user))
+    make = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+    copy = [programs / "pg_basebackup", "-D", data, "-U", "postgres", "-h", replica_of, "-R", "-c", "fast", "--no-sync"]
+    command = [str(word) for word in (copy if replica_of else make)]
+    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **_as_user(user))
     if made.returncode:
-        raise ServiceError(f"initdb failed:\n{made.stdout}{made.stderr}")
+        raise ServiceError(f"{command[0]} failed:\n{made.stdout}{made.stderr}")
     options = ["listen_addresses=", "full_page_writes=off", "synchronous_commit=off", "max_connections=200"]
     server = [str(programs / "postgres"), "-D", str(data), "-k", str(folder), "-F"]
     server += [word for option in options for word in ("-c", option)]

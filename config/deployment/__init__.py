@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from config.deployment import clickhouse, configuration, host, postgresql, redis
+from config.deployment import clickhouse, configuration, host, postgresql, postgresql_servers, redis
 from config.deployment.problem import Problem
 
 Check = Callable[[], Iterator[Problem]]
 
 CHECKS: tuple[Check, ...] = (configuration.check, postgresql.check, redis.check, clickhouse.check, host.check)
-REFUSALS: tuple[Check, ...] = ()
+REFUSALS: tuple[Check, ...] = (postgresql_servers.refuse,)
 
 
 def find_problems(checks: tuple[Check, ...] = CHECKS) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""The SQL database: its tables, what is encrypted in it, and its clock."""
+"""The SQL database: who answers, its tables, what is encrypted in it, and its clock."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from django.db import DatabaseError, InterfaceError, connection
 
+from config.deployment import postgresql_servers
 from config.deployment.problem import Problem, lacks, skew
 from core.encryption.canary import WrongKeysError, check_canary
 from core.models import EncryptionCanary
@@ -15,6 +16,10 @@ from integrations.models import ProviderIntegration
 
 
 def check() -> Iterator[Problem]:
+    if refused := list(postgresql_servers.refuse()):
+        yield from refused
+        return
+    yield from postgresql_servers.advise()
     try:
         missing = missing_migrations()
         if missing:

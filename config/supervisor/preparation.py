@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.db import connections
+from django.db import OperationalError, connections
 
 from config import deployment
 from config.supervisor import schema
@@ -37,6 +37,9 @@ def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
             load_shipped_prices()
     except WrongKeysError as error:
         raise CommandError(str(error)) from error
+    except OperationalError as error:
+        reason = " ".join(str(error).split())
+        raise CommandError(f"The SQL database cannot be used, see DATABASE_URL: {reason}") from error
     finally:
         connections.close_all()
 

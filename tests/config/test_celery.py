@@ -22,7 +22,7 @@ def test_task__keeps_failing__is_counted_and_an_alarm_until_it_succeeds(
         if (error := next(runs)) is not None:
             raise error
 
-    task = app.task(work, name="tests.work")
+    task = app.task(name="tests.work")(work)
     try:
         for _ in range(3):
             task.apply()

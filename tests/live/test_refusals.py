@@ -66,6 +66,20 @@ def test_serve__other_encryption_keys_than_those_of_the_secrets__refuses(
     assert "ENCRYPTION_KEYS has none of the keys" in result.stderr
 
 
+def test_serve__database_server_away__says_where_in_one_line(tmp_path: Path) -> None:
+    url = "postgresql://gateway:private@127.0.0.1:1/gateway"
+    secrets = {"SECRET_KEY": "of this test", "ENCRYPTION_KEYS": Fernet.generate_key().decode()}
+
+    result = _serve(tmp_path, DATABASE_URL=url, SANDBOX="0", WEB_WORKERS="1", **secrets)
+
+    assert result.returncode == 1
+    last_line = result.stderr.strip().splitlines()[-1]
+    assert "The SQL database cannot be used, see DATABASE_URL: " in last_line
+    assert "127.0.0.1" in last_line
+    assert "Traceback" not in result.stderr
+    assert "private" not in result.stderr
+
+
 def test_serve__metrics_port_taken__names_host_and_port(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
