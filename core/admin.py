@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -10,12 +10,16 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from typing_extensions import override
 
-from core.models import ApiKey, Membership, Project
+from core.fleet.hosts import state_of
+from core.models import ApiKey, Host, Membership, Project
 from core.services import register_project
 from core.sign_in.second_factor import remove
 from core.site.admin import RightsAdmin
+from core.ui.formats import NONE
+from core.ui.marks import status
 
 if TYPE_CHECKING:
     # ModelAdmin is generic only in the type stubs.
@@ -37,6 +41,41 @@ class ProjectAdmin(RightsAdmin):
             super().save_model(request, obj, form, change)
         else:
             register_project(obj)
+
+
+_HOST_MARKS = {"serving": "good", "silent": "bad", "left": "neutral"}
+
+
+@admin.register(Host)
+class HostAdmin(RightsAdmin):
+    """The hosts that run `serve`, for superusers. Who deletes one that is gone for good ends the alert about it."""
+
+    project_lookup: ClassVar[str] = ""
+    list_display = ["name", "state", "seen_at", "version", "ready", "in_flight", "unshipped", "not_up", "started_at"]
+    search_fields = ["name"]
+    fields = ["name", "state", "seen_at", "left_at", "started_at", "version", "ready", "in_flight", "unshipped"]
+
+    @admin.display(description="state")
+    def state(self, row: Host) -> str:
+        found = state_of(row, timezone.now())
+        return status(found, _HOST_MARKS[found])
+
+    @admin.display(description="web workers ready")
+    def ready(self, row: Host) -> str:
+        return f"{row.report.get('ready', 0)} of {row.report.get('web_workers', 0)}"
+
+    @admin.display(description="requests in flight")
+    def in_flight(self, row: Host) -> int:
+        return int(row.report.get("in_flight", 0))
+
+    @admin.display(description="bytes in the spool not yet stored")
+    def unshipped(self, row: Host) -> str:
+        found = row.report.get("unshipped_bytes")
+        return NONE if found is None else str(found)
+
+    @admin.display(description="children that are not up")
+    def not_up(self, row: Host) -> str:
+        return ", ".join(row.report.get("children_down", [])) or NONE
 
 
 @admin.register(ApiKey)

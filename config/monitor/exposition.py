@@ -17,6 +17,7 @@ from typing_extensions import override
 from analytics.totals.collector import totals_metrics
 from analytics.totals.figures import Totals
 from analytics.totals.file import read_totals
+from config.monitor.hosts import known_subject
 from config.monitor.state import HostState, read_host
 from config.monitor.subjects import SUBJECTS, children_subject, store_metrics
 from core.processes.monitoring import Subject, gauge
@@ -24,7 +25,7 @@ from gateway.worker.monitoring import worker_metrics, worker_states
 
 PROJECT = "project"
 
-_KNOWN: Sequence[Subject] = (*SUBJECTS, children_subject(dict))
+_KNOWN: Sequence[Subject] = (*SUBJECTS, children_subject(dict), known_subject())
 
 
 class HostCollector(Collector):

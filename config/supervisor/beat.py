@@ -23,8 +23,6 @@ from core.fleet import lease, schedule
 
 logger = logging.getLogger("config.beat")
 
-LEASE = "beat"
-
 _UNAVAILABLE = (DatabaseError, InterfaceError)
 # What a statement may take, and how far two hosts' ideas of a second differ.
 _MARGIN_SECONDS = 2.0
@@ -82,7 +80,7 @@ class LeasedScheduler(Scheduler):
         if self.holds:
             self._held_until = 0.0
             try:
-                lease.give_back(LEASE, self._holder)
+                lease.give_back(lease.BEAT, self._holder)
             except _UNAVAILABLE as error:
                 self._note(error)
         connection.close()
@@ -92,7 +90,7 @@ class LeasedScheduler(Scheduler):
         self._ask_at = asked + lease.RENEW_SECONDS
         try:
             close_old_connections()
-            takes = lease.take(LEASE, self._holder)
+            takes = lease.take(lease.BEAT, self._holder)
             if takes and not held:
                 self._take_over()
         except _UNAVAILABLE as error:

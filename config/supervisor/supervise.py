@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
+from config.monitor.hosts import Presence
 from config.monitor.run import HostMonitor
 from config.monitor.subjects import children_subject
 from config.supervisor import preparation, run_files, web
@@ -29,6 +30,7 @@ from config.supervisor.redis import RedisServer
 logger = logging.getLogger("config.supervisor")
 
 _START_SECONDS = 120.0
+_LEAVE_SECONDS = 3.0
 # What is imported before the fork, so that the processes share it. Redis and the engine do not wait for it.
 IMPORTED = (
     "config.asgi",
@@ -75,7 +77,10 @@ class Supervisor:
         self._stores: list[Child] = []
         self._redis: list[Child] = []
         self._analytics = AnalyticsPreparation(migrate=migrate)
-        self._monitor = HostMonitor(children_subject(self._children), self._analytics.subject())
+        self._presence = Presence(self._children)
+        self._monitor = HostMonitor(
+            children_subject(self._children), self._analytics.subject(), self._presence.subject()
+        )
 
     async def run(self) -> None:
         """Runs until SIGTERM or SIGINT. A second signal cuts the wait of PRESTOP_SECONDS short, or the drain if that is
@@ -189,6 +194,7 @@ class Supervisor:
         await self._stop_in_order(self._web, self._shipper, self._exporter, self._celery)
         # The monitor stops before the stores, so that it reports no outage of theirs.
         await asyncio.to_thread(self._monitor.stop)
+        await self._leave()
         await self._stop_in_order(self._stores, self._redis)
         self._processes.close()
         run_files.remove_all(self._run_dir)
@@ -197,6 +203,11 @@ class Supervisor:
     async def _stop_in_order(self, *groups: list[Child]) -> None:
         for group in groups:
             await asyncio.gather(*(child.stop(force=self._force) for child in group))
+
+    async def _leave(self) -> None:
+        """Tells the other hosts that this one ends in order, unless the database does not answer."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(in_background(self._presence.leave), _LEAVE_SECONDS)
 
     async def _be_left_out(self) -> None:
         """Answers 503 on `/readyz` for PRESTOP_SECONDS, so that load balancers leave this host out, and still

@@ -13,6 +13,9 @@ from django.db.models.functions import Now
 
 from core.fleet.tables import Lease
 
+# The part of whoever schedules Celery's tasks.
+BEAT = "beat"
+
 # Who asks each 5 s takes over within 25 s of the holder's last word.
 LEASE_SECONDS = 20.0
 RENEW_SECONDS = 5.0

@@ -162,6 +162,7 @@ MODELS: Mapping[str, Rows] = {
     "auth_user": Rows(OPERATE, OPERATE, OPERATE, OPERATE),
     "core_project": Rows(READ, OPERATE, ADMINISTER, OPERATE),
     "core_membership": Rows(ADMINISTER),
+    "core_host": Rows(OPERATE, delete=OPERATE),
     "core_apikey": Rows(ADMINISTER, delete=ADMINISTER),
     "integrations_providerintegration": Rows(ADMINISTER),
     "integrations_modelprice": Rows(READ),

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.services import create_conversation
 from analytics.models import Deletion, Feedback, ReviewQueue, TraceDestination
-from core.models import Membership, Project, Team
+from core.models import Host, Membership, Project, Team
 from core.roles import Role
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings
@@ -55,6 +55,15 @@ def one_of_everything(project: Project) -> dict[str, Any]:
             project=project, provider="openai", model="m", source="manual", valid_from="2026-11-01T00:00:00Z"
         ),
         "integrations_pricesynclog": PriceSyncLog.objects.latest("pk"),
+        "core_host": Host.objects.get_or_create(
+            name=f"host-{project.pk}",
+            defaults={
+                "instance": "a",
+                "version": "1",
+                "started_at": "2026-11-01T00:00:00Z",
+                "seen_at": "2026-11-01T00:00:00Z",
+            },
+        )[0],
         "analytics_deletion": Deletion.objects.create(project=project, kind="request", subject_hash="a" * 64),
         "analytics_score": make_score(project),
         "analytics_feedback": Feedback.objects.create(project=project, session_id="s", score=3),
