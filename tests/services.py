@@ -34,18 +34,23 @@ class Service:
 
     def __init__(self, name: str, command: Sequence[str], *, folder: Path, user: str | None = None) -> None:
         self.name = name
+        self._command, self._folder, self._user = command, folder, user
         self._log = folder / f"{name}.log"
-        with self._log.open("wb") as log:
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Starts the program once more, on the same files, after it has ended."""
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command,
+                self._command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                cwd=folder,
+                cwd=self._folder,
                 preexec_fn=_die_with_parent,
                 # In a session of its own the server gets no Ctrl-C: pytest does, and stops its servers in order.
                 start_new_session=True,
-                **_as_user(user),
+                **_as_user(self._user),
             )
 
     def wait_until(self, ready: Callable[[], bool]) -> None:

@@ -311,7 +311,7 @@ frontend gateway
 backend hosts
     balance roundrobin
     option httpchk GET /readyz
-    default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
+    default-server inter 1s fall 2 rise 1
 {servers}
 """
 

@@ -35,7 +35,7 @@ def read_rows(service: LiveService, project_id: str) -> Rows | None:
     try:
         address = (service.var_dir / "run" / "clickhouse.url").read_text().strip()
         with Client.from_url(address) as client:
-            return _read(client, project_id)
+            return rows_of(client, project_id)
     except (OSError, EOFError, Error):
         return None
 
@@ -54,7 +54,8 @@ def rows_when(service: LiveService, project_id: str, good: Callable[[Rows], bool
     return rows
 
 
-def _read(client: Any, project_id: str) -> Rows:
+def rows_of(client: Any, project_id: str) -> Rows:
+    """Returns the project's rows, asked by a driver's client."""
     given = {"project": project_id}
     rows = client.execute(
         "SELECT toString(request_id), toString(outcome) FROM llm.requests WHERE project_id = %(project)s", given

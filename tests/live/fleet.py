@@ -22,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,13 +88,21 @@ class Outcome:
 class Host:
     """One `serve` process on a VAR_DIR of its own."""
 
-    def __init__(self, folder: Path, name: str, environment: Mapping[str, str], *, tree: Path = ROOT) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        environment: Mapping[str, str],
+        arguments: Sequence[str] = ("--without", "celery"),
+        *,
+        tree: Path = ROOT,
+    ) -> None:
         self.name = name
         self._shipper = folder / name / "run" / "shipper.pid"
         self._output, self._log = folder / f"{name}.out", folder / f"{name}.log"
         with self._output.open("wb") as output, self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve", "--without", "celery"],
+                [sys.executable, "manage.py", "serve", *arguments],
                 cwd=tree,
                 env={**environment, "VAR_DIR": str(folder / name)},
                 stdin=subprocess.DEVNULL,
@@ -183,7 +191,7 @@ class Installation:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder = folder
-        stores = Stores(folder, stack)
+        self.stores = stores = Stores(folder, stack)
         self.clickhouse = stores.clickhouse_url
         self.environment = {
             **minimal_environment(folder),
