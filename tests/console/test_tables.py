@@ -35,6 +35,7 @@ WRITTEN: dict[str, set[str]] = {
     },
     # The page revokes a key; its row, which names it in the log, may be deleted afterwards.
     "core_apikey": {"delete", "delete_selected"},
+    "core_host": {"delete", "delete_selected"},
     # One that has ended; the console's page moves it.
     "rollouts_rollout": {"delete"},
     # The secret is made by the gateway, and the action makes another one.
