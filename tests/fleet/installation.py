@@ -33,6 +33,8 @@ from tests.waiting import wait_until
 POOL = 3
 NAMES = ("host-a", "host-b", "host-c")
 
+_READY_SECONDS = 2.0
+
 logger = logging.getLogger("tests.fleet")
 
 
@@ -180,9 +182,11 @@ class Fleet:
 
     def _is_ready(self, name: str) -> bool:
         assert not self.hosts[name].has_ended, self.hosts[name].log[-2000:]
-        if not listens(self._ports[name]):
+        try:
+            return requests.get(f"{self._address(name)}/readyz", timeout=_READY_SECONDS).ok
+        except requests.RequestException:
+            # Connections wait in the socket of `serve` until a web worker takes them.
             return False
-        return requests.get(f"{self._address(name)}/readyz", timeout=START_SECONDS).ok
 
     def _gets_traffic(self, name: str) -> bool:
         return self.balancer.status()[f"host-{NAMES.index(name) + 1}"].startswith("UP")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from openai import AsyncOpenAI, OpenAIError
 from openai.types.chat import ChatCompletionChunk
 
 from tests.services import START_SECONDS
+
+# It would log each request.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 _MESSAGES = [{"role": "user", "content": "Hello, fleet"}]
 
