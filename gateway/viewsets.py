@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import msgspec
-import redis
 from django.conf import settings
 from django.shortcuts import get_object_or_404
 from rest_framework import status
@@ -19,6 +18,8 @@ from core.api.viewsets import ProjectViewSet
 from core.errors import ServiceUnavailableError
 from core.models import ApiKey
 from core.openapi import PAGE, operation
+from core.redis.clients import shared_client
+from core.redis.failures import REDIS_ERRORS
 from core.teams.services import get_team
 from core.wire.serializers import EmptyBodySerializer
 from gateway.cache.store import empty
@@ -40,6 +41,7 @@ from gateway.serializers import (
 from gateway.services import replace_settings, restore_settings
 
 _RECENT = timedelta(days=1)
+_CACHE_SECONDS = 5.0
 
 
 class SettingsViewSet(ProjectViewSet):
@@ -126,8 +128,7 @@ class CacheViewSet(ProjectViewSet):
     def cache(self, request: Request) -> Response:
         """Deletes every stored answer of the project."""
         try:
-            with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=1) as client:
-                empty(client, str(self.project_id))
-        except redis.RedisError:
+            empty(shared_client(settings.REDIS_URL, seconds=_CACHE_SECONDS), str(self.project_id))
+        except REDIS_ERRORS:
             raise ServiceUnavailableError("The cache does not answer.", code="cache_unavailable") from None
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -15,7 +15,7 @@ from config.deployment.problem import Problem
 Check = Callable[[], Iterator[Problem]]
 
 CHECKS: tuple[Check, ...] = (configuration.check, postgresql.check, redis.check, clickhouse.check, host.check)
-REFUSALS: tuple[Check, ...] = (postgresql_servers.refuse,)
+REFUSALS: tuple[Check, ...] = (postgresql_servers.refuse, redis.refuse)
 
 
 def find_problems(checks: tuple[Check, ...] = CHECKS) -> list[Problem]:

@@ -1,32 +1,33 @@
-"""Redis: its clock, and whether it keeps what it is given."""
+"""Every Redis of this host: what kind of server it is, its user, its clock, and whether it keeps what it is given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import redis
 from django.conf import settings
 
 from config.deployment.problem import Problem, skew
-
-_REDIS_SECONDS = 3
+from core.redis.checks import Found, look_at
 
 
 def check() -> Iterator[Problem]:
-    server = redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=_REDIS_SECONDS, socket_connect_timeout=_REDIS_SECONDS
-    )
-    try:
-        seconds, microseconds = server.time()
-        memory = dict(server.info("memory"))
-    except (redis.RedisError, OSError) as error:
-        yield Problem("redis", f"Redis does not answer ({type(error).__name__}): see REDIS_URL.")
-        return
-    finally:
-        server.close()
-    yield from skew("redis", seconds + microseconds / 1e6)
-    if memory.get("maxmemory") and memory.get("maxmemory_policy") != "noeviction":
-        message = (
-            f"Redis drops keys when it is full ({memory['maxmemory_policy']}), budgets among them: use noeviction."
-        )
-        yield Problem("redis", message, is_fatal=False)
+    for name, found in _looked_at():
+        for fault in found.faults:
+            yield Problem("redis", f"{name}: {fault.message}")
+        if found.clock is not None:
+            yield from skew("redis", found.clock)
+
+
+def refuse() -> Iterator[Problem]:
+    """Yields why limits or counts would be wrong however long one waits."""
+    if not settings.REDIS_IS_EMBEDDED:
+        for name, found in _looked_at():
+            yield from (Problem("redis", f"{name}: {fault.message}") for fault in found.faults if fault.is_lasting)
+
+
+def _looked_at() -> Iterator[tuple[str, Found]]:
+    """Yields what is found by each variable that names a Redis."""
+    is_shared = settings.BROKER_REDIS_URL == settings.REDIS_URL
+    yield "REDIS_URL", look_at(settings.REDIS_URL, is_broker=is_shared)
+    if not is_shared:
+        yield "CELERY_BROKER_URL", look_at(settings.BROKER_REDIS_URL, is_broker=True, is_limiter=False)

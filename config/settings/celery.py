@@ -4,9 +4,32 @@ from __future__ import annotations
 
 from celery.schedules import crontab
 
-from config.settings.redis import REDIS_URL, with_scheme
+from config import env
+from config.settings.redis import REDIS_URL
+from core.redis.address import Mode, parse
+from core.redis.broker import broker, check_broker
 
-CELERY_BROKER_URL = with_scheme(REDIS_URL, unix="redis+socket")
+
+def _checked(raw: str) -> str | None:
+    check_broker(raw)
+    return raw
+
+
+def _broker_address() -> str:
+    given = env.parsed("CELERY_BROKER_URL", _checked, None)
+    if given is None and parse(REDIS_URL).mode is Mode.CLUSTER:
+        problem = "expected the address of another Redis, because Celery cannot use the cluster of REDIS_URL"
+        raise env.InvalidVariable(f"Environment variable CELERY_BROKER_URL: {problem}")
+    return given or REDIS_URL
+
+
+BROKER_REDIS_URL = _broker_address()
+_broker = broker(BROKER_REDIS_URL)
+# Celery prefers an environment variable CELERY_BROKER_URL to the setting of that name, and cannot read every form of
+# it.
+CELERY_BROKER_URL = CELERY_BROKER_READ_URL = CELERY_BROKER_WRITE_URL = _broker.url
+CELERY_BROKER_TRANSPORT_OPTIONS = _broker.transport_options
+CELERY_BROKER_USE_SSL = _broker.use_ssl
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TIMEZONE = "UTC"
@@ -17,6 +40,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # Every host may run beat: one of them schedules.
 CELERY_BEAT_SCHEDULER = "config.supervisor.beat:LeasedScheduler"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {

@@ -7,6 +7,7 @@ from config.settings.paths import RUN_DIR as RUN_DIR
 from config.settings.paths import VAR_DIR as VAR_DIR
 from config.settings.redis import EMBEDDED_REDIS_URL as EMBEDDED_REDIS_URL
 from config.settings.redis import REDIS_IS_EMBEDDED as REDIS_IS_EMBEDDED
+from config.settings.redis import REDIS_PING_SECONDS as REDIS_PING_SECONDS
 from config.settings.redis import REDIS_URL as REDIS_URL
 
 HOST = env.text("HOST", "127.0.0.1")

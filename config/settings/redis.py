@@ -9,6 +9,7 @@ from pathlib import Path
 
 from config import env
 from config.settings.paths import RUN_DIR, announced_address
+from core.redis.address import parse
 
 # The path of a Unix socket has to fit into 108 bytes (Linux; 104 elsewhere), including the terminating zero.
 _MAX_SOCKET_PATH = 103
@@ -25,12 +26,14 @@ def _embedded_socket() -> Path:
 
 EMBEDDED_REDIS_URL = f"unix://{_embedded_socket()}"
 
-REDIS_URL = (
-    env.url("REDIS_URL", schemes=("redis", "rediss", "unix")) or announced_address("redis") or EMBEDDED_REDIS_URL
-)
-REDIS_IS_EMBEDDED = env.url("REDIS_URL", schemes=("redis", "rediss", "unix")) is None
+
+def _checked(raw: str) -> str | None:
+    parse(raw)
+    return raw
 
 
-def with_scheme(url: str, *, unix: str) -> str:
-    """Returns the Redis address with the socket scheme of another library (Celery: `redis+socket://`)."""
-    return url.replace("unix://", f"{unix}://", 1) if url.startswith("unix://") else url
+_GIVEN = env.parsed("REDIS_URL", _checked, None)
+REDIS_URL = _GIVEN or announced_address("redis") or EMBEDDED_REDIS_URL
+REDIS_IS_EMBEDDED = _GIVEN is None
+# An idle connection is pinged this often: proxies close those that have been idle for a minute or more.
+REDIS_PING_SECONDS = env.number("REDIS_PING_SECONDS", 20.0, minimum=0.1, maximum=3600)

@@ -29,13 +29,13 @@ def raise_alerts(now: datetime | None = None) -> list[BudgetAlert]:
     now = now or datetime.now(UTC)
     raised: list[BudgetAlert] = []
     unknown = 0
-    with Figures() as figures:
-        for row in _watched():
-            for month in _months(now):
-                try:
-                    raised += _raise_of(figures, row, month)
-                except (AnalyticsUnavailableError, AnalyticsLimitError):
-                    unknown += 1
+    figures = Figures()
+    for row in _watched():
+        for month in _months(now):
+            try:
+                raised += _raise_of(figures, row, month)
+            except (AnalyticsUnavailableError, AnalyticsLimitError):
+                unknown += 1
     if unknown:
         logger.warning("budgets.not_looked_at count=%d", unknown)
     return raised

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,16 +14,20 @@ import redis
 import redis.asyncio
 
 from core.processes.background_tasks import watch
+from core.redis.clients import background_client
+from core.redis.failures import REDIS_ERRORS, reason
 from gateway.cache.key import prefix
 
 logger = logging.getLogger("gateway.cache")
 
 _RETRY_SECONDS = 1.0
+_CONNECT_SECONDS = 1.0
 # More concurrent commands wait for a connection: a burst of requests must not look like an outage of Redis.
 _CONNECTIONS = 32
 # Storing an answer delays no request, but pending writes are bounded.
 _MAX_PUTS = 256
-_AWAY = (redis.RedisError, OSError, TimeoutError)
+# Keys that are deleted in one round trip.
+_MAX_UNLINKED = 1000
 
 
 class CachedAnswer(msgspec.Struct, frozen=True):
@@ -47,24 +52,25 @@ class ResponseCache:
     def __init__(self, url: str, *, max_bytes: int, timeout: float) -> None:
         """Answers larger than `max_bytes` are not stored. `timeout` is the number of seconds until Redis counts as
         away."""
-        self._redis = redis.asyncio.Redis.from_url(
-            url, socket_timeout=timeout, socket_connect_timeout=timeout, retry=None
-        )
+        self._redis = background_client(url, connect_seconds=max(timeout, _CONNECT_SECONDS))
         self._timeout = timeout
         self._slots = asyncio.Semaphore(_CONNECTIONS)
         self._max_bytes = max_bytes
-        self._retry_at = 0.0
-        self._away = False
+        # Looks for a Redis that is away.
+        self._looking: asyncio.Task[None] | None = None
         self._refused = False
         self._puts: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
         await asyncio.gather(*self._puts, return_exceptions=True)
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
         await self._redis.aclose()
 
     @property
     def is_away(self) -> bool:
-        return time.monotonic() < self._retry_at
+        return self._looking is not None and not self._looking.done()
 
     async def get(self, key: str, *, max_age: float) -> CachedAnswer | None:
         """Returns the stored answer if it is at most `max_age` seconds old, else None."""
@@ -89,10 +95,9 @@ class ResponseCache:
             try:
                 async with asyncio.timeout(self._timeout):
                     found = await command(*keys)
-            except _AWAY as error:
+            except REDIS_ERRORS as error:
                 self._note_away(error)
                 return None
-            self._note_back()
             return found
 
     def put(self, key: str, answer: CachedAnswer, ttl: int) -> None:
@@ -109,11 +114,12 @@ class ResponseCache:
             if self.is_away:
                 return
             try:
-                await self._redis.set(key, kept, ex=ttl)
+                async with asyncio.timeout(self._timeout):
+                    await self._redis.set(key, kept, ex=ttl)
             except redis.ResponseError as error:
                 # Redis answers and refuses the write: its disk or memory is full, or it is a replica.
                 self._note_refusal(error)
-            except _AWAY as error:
+            except REDIS_ERRORS as error:
                 self._note_away(error)
             else:
                 self._note_accepted()
@@ -129,15 +135,22 @@ class ResponseCache:
             logger.warning("redis.accepts")
 
     def _note_away(self, error: Exception) -> None:
-        self._retry_at = time.monotonic() + _RETRY_SECONDS
-        if not self._away:
-            self._away = True
-            logger.warning("redis.away error=%s", type(error).__name__)
+        if not self.is_away:
+            logger.warning("redis.away error=%s", reason(error))
+            self._looking = asyncio.get_running_loop().create_task(self._look(), name="gateway.cache.look")
+            watch(self._looking)
 
-    def _note_back(self) -> None:
-        if self._away:
-            self._away = False
+    async def _look(self) -> None:
+        """Returns when Redis answers again. No request waits for the time that a connection takes."""
+        while True:
+            await asyncio.sleep(_RETRY_SECONDS)
+            try:
+                async with asyncio.timeout(_CONNECT_SECONDS):
+                    await self._redis.ping()
+            except REDIS_ERRORS:
+                continue
             logger.warning("redis.back")
+            return
 
 
 def _answer(kept: bytes, max_age: float) -> CachedAnswer | None:
@@ -149,8 +162,13 @@ def _answer(kept: bytes, max_age: float) -> CachedAnswer | None:
 
 
 def empty(client: redis.Redis, project: str) -> int:
-    """Deletes every stored answer of a project; returns how many there were. Raises redis.RedisError."""
-    count = 0
-    for key in client.scan_iter(match=prefix(project) + "*", count=1000):
-        count += int(client.unlink(key))
+    """Deletes every stored answer of a project, on all nodes of a cluster; returns how many there were. Raises what
+    REDIS_ERRORS has."""
+    count, keys = 0, client.scan_iter(match=prefix(project) + "*", count=1000)
+    while some := list(islice(keys, _MAX_UNLINKED)):
+        with client.pipeline(transaction=False) as batch:
+            # One key each: while a slot moves between nodes, a command for several keys is refused.
+            for key in some:
+                batch.unlink(key)
+            count += sum(batch.execute())
     return count

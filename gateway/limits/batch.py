@@ -43,10 +43,9 @@ class Settlement(msgspec.Struct):
 
 class Ledger(Protocol):
     """The receiver of a batch's answers. `waits` says whether admissions wait for the request log where a budget's
-    spend is unknown; `lease` holds the milliseconds of a lease and the id of this start of Redis."""
+    spend is unknown; `lease_ms` is the milliseconds of a lease."""
 
-    @property
-    def lease(self) -> tuple[int, str]: ...
+    lease_ms: int
 
     @property
     def waits(self) -> bool: ...
@@ -71,15 +70,13 @@ class Batch(Command):
         "_ledger",
         "_limits",
         "_loop",
-        "_project",
         "_requested",
         "_settled",
         "_settlements",
     )
 
     def __init__(self, project: str, ledger: Ledger, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(BATCH)
-        self._project = project
+        super().__init__(project, BATCH)
         self._ledger = ledger
         self._loop = loop
         self._limits = BatchLimits(ledger.known_of)
@@ -99,7 +96,7 @@ class Batch(Command):
         names.append(reservation.name)
         tokens.append(min(reservation.claim.tokens, _MAX_EXACT))
         if len(names) == _MAX_REQUESTS:
-            self.complete()
+            self._ledger.close_batch(self.project, self)
         return answer
 
     def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
@@ -112,17 +109,19 @@ class Batch(Command):
         extra = tokens - claim.tokens if reservation.name else tokens
         extras.append(max(-_MAX_EXACT, min(extra, _MAX_EXACT)))
         if len(names) == _MAX_REQUESTS:
-            self.complete()
+            self._ledger.close_batch(self.project, self)
 
     @override
-    def complete(self) -> None:
+    def complete(self, run_id: str) -> None:
         if self.data:
             return
-        self._ledger.close_batch(self._project, self)
+        self._ledger.close_batch(self.project, self)
         keys, terms = self._limits.packed()
         own = _encode((time_ns() // 1000, self._ledger.waits, *terms, self._settled, self._requested))
         words = BATCH.begun(1 + self._limits.key_count + _ARGUMENTS)
-        self.data = b"".join((words, packed((self._limits.key_count,)), *keys, packed((*self._ledger.lease, own))))
+        self.data = b"".join(
+            (words, packed((self._limits.key_count,)), *keys, packed((self._ledger.lease_ms, run_id, own)))
+        )
 
     @override
     def answered(self, answer: Any) -> None:
@@ -142,7 +141,7 @@ class Batch(Command):
 
     @override
     def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
-        self._ledger.close_batch(self._project, self)
+        self._ledger.close_batch(self.project, self)
         requests: list[PendingAdmission | Settlement] = [*self._settlements, *self._admissions]
         for request in requests:
             self._fail(request, error)

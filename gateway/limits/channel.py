@@ -17,13 +17,17 @@ import hiredis
 import redis
 from typing_extensions import override
 
-from gateway.limits.scripts import Script
+from gateway.limits.scripts import NO_SCRIPT, Script, packed
 
 # When the loop runs this late, the delay is its own and not Redis's; the wait is then extended, up to the larger of the
 # maximum and twice the timeout.
 _MIN_LAG_SECONDS = 0.01
 _MAX_WAIT_SECONDS = 1.0
 _MORE = object()
+# What a node of a cluster answers that does not hold the slot, or not all keys of it yet, or does not serve.
+_REDIRECTIONS = frozenset({"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"})
+# What a server answers that does not serve any more, though the connection holds.
+_NOT_PRIMARY = {"READONLY": "it is a replica", "MASTERDOWN": "it is a replica", "MOVED": "it is a node of a cluster"}
 
 
 class RedisAwayError(Exception):
@@ -31,18 +35,22 @@ class RedisAwayError(Exception):
 
 
 class Command:
-    """A script to run, with its packed arguments in `data`. Either `answered` or `failed` is called once, in the order
-    of sending. `sent_at` is set by the channel."""
+    """A script to run for a project, with its packed arguments in `data`. Either `answered` or `failed` is called once,
+    in the order of sending. `sent_at` is set by the channel, `redirects` counts the nodes of a cluster that sent the
+    command elsewhere."""
 
-    __slots__ = ("data", "script", "sent_at")
+    __slots__ = ("data", "project", "redirects", "script", "sent_at")
 
-    def __init__(self, script: Script, data: bytes = b"") -> None:
+    def __init__(self, project: str, script: Script, data: bytes = b"") -> None:
+        self.project = project
         self.script = script
         self.data = data
         self.sent_at = 0.0
+        self.redirects = 0
 
-    def complete(self) -> None:
-        """Called just before the command is sent: `data` does not change any more."""
+    def complete(self, run_id: str) -> None:
+        """Called just before the command is sent to the server that was started under this id: `data` does not change
+        any more."""
 
     def answered(self, answer: Any) -> None:
         raise NotImplementedError
@@ -57,8 +65,8 @@ class AwaitedCommand(Command):
 
     __slots__ = ("answer",)
 
-    def __init__(self, script: Script, data: bytes, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(script, data)
+    def __init__(self, project: str, script: Script, data: bytes, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(project, script, data)
         self.answer: asyncio.Future[Any] = loop.create_future()
 
     @override
@@ -73,13 +81,42 @@ class AwaitedCommand(Command):
             self.answer.exception()  # The caller may have been cancelled.
 
 
+class PlainCommand(Command):
+    """A command without arguments whose answer means nothing."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        super().__init__("", NO_SCRIPT, b"*1\r\n" + packed((name,)))
+
+    @override
+    def answered(self, answer: Any) -> None:
+        """Does nothing: that there is an answer is all."""
+
+    @override
+    def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
+        """Does nothing: the channel has noticed."""
+
+
 class Channel(asyncio.Protocol):
     """Takes over a transport on which no answer is outstanding. `on_lost` is called once with the reason for the end of
-    the connection, before the waiting commands fail."""
+    the connection and whether commands fail for it, before they do. `on_redirected` is called with a command that a
+    node of a cluster did not run, and with its error, and sees to the command from then on."""
 
-    def __init__(self, transport: asyncio.Transport, *, timeout: float, on_lost: Callable[[str], None]) -> None:
-        """`timeout` is the number of seconds without an answer after which Redis counts as away."""
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        *,
+        run_id: str,
+        timeout: float,
+        on_lost: Callable[[str, bool], None],
+        on_redirected: Callable[[Command, str], None] | None = None,
+    ) -> None:
+        """`run_id` is the id of one start of the server, `timeout` the number of seconds without an answer after which
+        Redis counts as away."""
         self._transport = transport
+        self._run_id = run_id
+        self._on_redirected = on_redirected
         self._timeout = timeout
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
@@ -112,7 +149,7 @@ class Channel(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._transport.abort()
-        self._on_lost(reason)
+        self._on_lost(reason, bool(self._waiting or self._outbox))
         while self._waiting or self._outbox:
             (self._waiting or self._outbox).popleft().failed(RedisAwayError())
         self._note_idle()
@@ -145,7 +182,7 @@ class Channel(asyncio.Protocol):
             return
         self._waiting, self._outbox = self._outbox, self._waiting
         for command in self._waiting:
-            command.complete()
+            command.complete(self._run_id)
         self._transport.write(b"".join([command.data for command in self._waiting]))
 
     def _note_idle(self) -> None:
@@ -154,9 +191,15 @@ class Channel(asyncio.Protocol):
             self._idle = None
 
     def _failed(self, command: Command, error: redis.ResponseError) -> None:
-        if str(error).startswith("NOSCRIPT"):
+        kind = str(error).partition(" ")[0]
+        if kind == "NOSCRIPT":
             command.data = command.script.in_full(command.data)
             self.send(command)
+        elif kind in _REDIRECTIONS and self._on_redirected is not None:
+            self._on_redirected(command, str(error))
+        elif kind in _NOT_PRIMARY:
+            command.failed(RedisAwayError())
+            self.lose(_NOT_PRIMARY[kind])
         else:
             command.failed(error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,6 +17,8 @@ from django.conf import settings
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.spend import NEVER, key_spends, project_spend, session_spends, team_spends, user_spends
 from analytics.shipper.spool_status import oldest_unshipped_seconds
+from core.redis.clients import run_id_of, shared_client
+from core.redis.failures import REDIS_ERRORS
 from gateway.limits.keys import Scope, month_limits, open_key, requests_key, tokens_key
 from gateway.limits.units import from_units
 
@@ -46,21 +49,12 @@ class MinuteRates:
 
 
 class Figures:
-    """Reads with one connection, which has to be closed. `is_away` is set once Redis did not answer; Redis is not
-    queried again."""
+    """Reads for one page or answer. `is_away` is set once Redis did not answer; Redis is not queried again."""
 
     def __init__(self) -> None:
-        self._redis = redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS, retry=None
-        )
-        self._run_id: str | None = None
         self.is_away = False
-
-    def __enter__(self) -> Figures:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._redis.close()
+        # The ids of the starts of Redis, by the project whose keys the server holds.
+        self._run_ids: dict[str, str] = {}
 
     def month(self, project_id: UUID, month: str) -> Spend:
         """Returns a month's spend. Raises AnalyticsUnavailableError or AnalyticsLimitError when neither Redis nor the
@@ -102,23 +96,23 @@ class Figures:
     def open_requests(self, project_id: UUID, caller: str) -> int | None:
         """Returns the number of a caller's requests under way; None when Redis is away."""
         key = open_key(str(project_id), caller)
-        found: int | None = self._ask(lambda: self._redis.zcount(key, time() * 1000, "+inf"))
+        found: int | None = self._ask(lambda client: client.zcount(key, time() * 1000, "+inf"))
         return found
 
     def minute(self, project_id: UUID, minute: int, caller: str = "") -> MinuteRates:
         """Returns the rates of the project, or those of a caller (`keys.caller_part`)."""
         names = (key(str(project_id), minute, caller) for key in (requests_key, tokens_key))
-        found = self._ask(lambda: self._redis.mget(*names))
+        found = self._ask(lambda client: client.mget(*names))
         if found is None:
             return MinuteRates(None, None)
         requests, tokens = (None if value is None else int(value) for value in found)
         return MinuteRates(requests, tokens)
 
     def _spend(self, scope: Scope, of_log: Any) -> Spend:
-        found = self._ask(lambda: self._redis.hmget(scope.spend, "base", "after", "unsure", "since", "run"))
+        found = self._ask(lambda client: client.hmget(scope.spend, "base", "after", "unsure", "since", "run"))
         base, after, unsure, since, run = found or [None] * 5
         spent, reserved = from_units(int(base or 0) + int(after or 0)), from_units(self._reserved(scope))
-        if since is not None and unsure is None and run is not None and run.decode() == self._run_id:
+        if since is not None and unsure is None and run is not None and run.decode() == self._run_id(scope):
             return Spend(spent, reserved, is_certain=self._log_is_recent)
         try:
             # Redis and the log may each know of ended requests that the other does not know yet.
@@ -134,18 +128,23 @@ class Figures:
 
     def _reserved(self, scope: Scope) -> int:
         """Returns the reserved units. Expired reservations stay in Redis until the next admission, and are left out."""
-        names = self._ask(lambda: self._redis.zrangebyscore(scope.reservations, time() * 1000, "+inf"))
+        names = self._ask(lambda client: client.zrangebyscore(scope.reservations, time() * 1000, "+inf"))
         return sum(int(name.split(b"|")[1]) for name in names or ())
 
-    def _ask(self, ask: Any) -> Any:
-        """Returns the result of a Redis command; None when Redis does not answer."""
+    def _run_id(self, scope: Scope) -> str | None:
+        if scope.project not in self._run_ids:
+            found = self._ask(lambda client: run_id_of(client, scope.spend))
+            if found is None:
+                return None
+            self._run_ids[scope.project] = found
+        return self._run_ids[scope.project]
+
+    def _ask(self, ask: Callable[[redis.Redis], Any]) -> Any:
+        """Returns what `ask` does; None when Redis does not answer."""
         if self.is_away:
             return None
         try:
-            if self._run_id is None:
-                info: Any = self._redis.info("server")
-                self._run_id = str(info.get("run_id", ""))
-            return ask()
-        except redis.RedisError:
+            return ask(shared_client(settings.REDIS_URL, seconds=_TIMEOUT_SECONDS))
+        except REDIS_ERRORS:
             self.is_away = True
             return None

@@ -16,7 +16,7 @@ from gateway.limits import scripts
 from gateway.limits.batch import Batch, Settlement
 from gateway.limits.channel import RedisAwayError
 from gateway.limits.claims import Admission, Claim, Reservation, answer_to
-from gateway.limits.connection import ScriptConnection
+from gateway.limits.connections import connect
 from gateway.limits.keys import MINUTE_US, Scope
 from gateway.limits.local import KnownSpend, KnownSpends, LocalLimits
 from gateway.limits.minute_limits import MinuteLimits
@@ -66,7 +66,7 @@ class Limiter:
     ) -> None:
         self._known = KnownSpends()
         self._local = LocalLimits(self._known, workers)
-        self._lease_ms = int(lease_seconds * 1000)
+        self.lease_ms = int(lease_seconds * 1000)
         self._on_doubt = on_doubt
         self._reservations: dict[str, Reservation] = {}
         self._refusing = False
@@ -77,7 +77,7 @@ class Limiter:
         self._log_waits: dict[Scope, asyncio.Task[None]] = {}
         # The requests of these scopes were settled while Redis was away, and are in the request log only.
         self._uncounted: dict[Scope, None] = {}
-        self._redis = ScriptConnection(url, timeout=timeout, on_return=self._returned)
+        self._redis = connect(url, timeout=timeout, on_return=self._returned)
         self._batches = OpenBatches(self._redis, self._new_batch)
         self._renewal = keep_running("gateway.limits.renew", self._renew)
 
@@ -85,10 +85,6 @@ class Limiter:
     def is_connected(self) -> bool:
         """True if Redis decides about admissions; otherwise this worker's own figures do."""
         return self._redis.is_open
-
-    @property
-    def lease(self) -> tuple[int, str]:
-        return self._lease_ms, self._redis.run_id
 
     async def tried(self) -> None:
         """Returns when Redis was reached or found to be away. An earlier admission uses this worker's own figures, and
@@ -167,7 +163,7 @@ class Limiter:
         ends = self._loop.time() + self._log_timeout
         while self.waits and self._loop.time() < ends:
             try:
-                if await self._redis.run(scripts.LOOKED, [scope.spend], []):
+                if await self._redis.run(scope.project, scripts.LOOKED, [scope.spend], []):
                     return
             except (RedisAwayError, redis.RedisError):
                 return
@@ -205,7 +201,8 @@ class Limiter:
     async def since(self, scope: Scope) -> Doubt:
         """Returns the doubt about a scope. Raises RedisAwayError."""
         arguments = [time_ns() // 1000, _ASK_ALONE_MS]
-        since, standing, last = await self._redis.run(scripts.SINCE, [scope.spend, scope.reservations], arguments)
+        keys = [scope.spend, scope.reservations]
+        since, standing, last = await self._redis.run(scope.project, scripts.SINCE, keys, arguments)
         self.learn(scope, self._known.of(scope), standing, notify=False)
         _, _, unsure, _ = standing
         return Doubt(int(since) if since else None, int(last), bool(unsure))
@@ -214,7 +211,8 @@ class Limiter:
         """Raises the spend in Redis to the request log's for requests before `since_us`. Returns False when it is too
         early or too late for that. Raises RedisAwayError."""
         arguments = [since_us, spent, int(final), time_ns() // 1000]
-        done, standing = await self._redis.run(scripts.RAISE, [scope.spend, scope.reservations], arguments)
+        keys = [scope.spend, scope.reservations]
+        done, standing = await self._redis.run(scope.project, scripts.RAISE, keys, arguments)
         self.learn(scope, self._known.of(scope), standing, notify=False)
         return bool(done)
 
@@ -244,7 +242,11 @@ class Limiter:
         self._settle_alone(settled.reservation, settled.tokens, settled.cost)
 
     def _note_refusal(self, error: redis.RedisError) -> None:
-        """Logs that Redis answers but refuses writes: it is out of memory, or read-only."""
+        """Logs that Redis answers but refuses writes: it is out of memory, or read-only. A replica is left, because the
+        address may lead to the new primary."""
+        if "READONLY" in str(error):
+            self._redis.leave("it is a replica")
+            return
         if not self._refusing:
             logger.error("redis.refuses error=%s", error)
         self._refusing = True
@@ -274,12 +276,17 @@ class Limiter:
         return Batch(project, self, self._loop)
 
     def _returned(self) -> None:
-        self._local.forget()
+        if self._redis.is_open:
+            self._local.forget()
         uncounted, self._uncounted = self._uncounted, {}
         now_us = time_ns() // 1000
         for scope in uncounted:
-            answer = self._redis.run(scripts.DOUBT, [scope.spend], [now_us])
-            answer.add_done_callback(partial(self._doubted, scope))
+            try:
+                answer = self._redis.run(scope.project, scripts.DOUBT, [scope.spend], [now_us])
+            except RedisAwayError:
+                self._uncounted[scope] = None  # Another node of the cluster, which is away still.
+            else:
+                answer.add_done_callback(partial(self._doubted, scope))
 
     def _doubted(self, scope: Scope, answer: asyncio.Future[Any]) -> None:
         if answer.cancelled() or answer.exception() is not None:
@@ -290,16 +297,16 @@ class Limiter:
     async def _renew(self) -> None:
         """Renews the leases of open reservations; most requests end long before theirs does."""
         while True:
-            await asyncio.sleep(self._lease_ms / 3000)
-            by_key: dict[str, list[str]] = {}
+            await asyncio.sleep(self.lease_ms / 3000)
+            by_key: dict[tuple[str, str], list[str]] = {}
             for reservation in self._reservations.values():
                 applied = reservation.applied
                 keys = [budget.scope.reservations for budget in applied.budgets]
                 for key in (*keys, *(places.key for places in applied.places)):
-                    by_key.setdefault(key, []).append(reservation.name)
-            for key, names in by_key.items():
-                if self._redis.is_open:
-                    answer = self._redis.run(scripts.RENEW, [key], [self._lease_ms, *names])
+                    by_key.setdefault((reservation.claim.project, key), []).append(reservation.name)
+            for (project, key), names in by_key.items():
+                if self._redis.reaches(project):
+                    answer = self._redis.run(project, scripts.RENEW, [key], [self.lease_ms, *names])
                     answer.add_done_callback(_note_renewal)
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from gateway.limits.batch import Batch
 from gateway.limits.channel import RedisAwayError
-from gateway.limits.connection import ScriptConnection
+from gateway.limits.connection import Connection
 
 # A settlement is sent alone after this time (docs/limits.md). At 300 requests a second an admission comes earlier
 # nearly always.
@@ -21,7 +21,7 @@ _TIMER_SECONDS = 0.001
 class OpenBatches:
     """One batch at most for each project. `new_batch` makes an empty one."""
 
-    def __init__(self, connection: ScriptConnection, new_batch: Callable[[str], Batch]) -> None:
+    def __init__(self, connection: Connection, new_batch: Callable[[str], Batch]) -> None:
         self._connection = connection
         self._new_batch = new_batch
         self._loop = asyncio.get_running_loop()
@@ -47,7 +47,7 @@ class OpenBatches:
         batch = self._open.get(project)
         if batch is not None:
             return batch
-        if not self._connection.is_open:
+        if not self._connection.reaches(project):
             raise RedisAwayError
         batch = self._open[project] = self._new_batch(project)
         self._waiting[project] = self._loop.time()

@@ -21,6 +21,8 @@ from analytics.queries.gateway_calls import gateway_calls
 from analytics.request_log.record import TELEMETRY, Outcome, RequestRecord, SpoolEntry
 from analytics.telemetry import prompt_calls as names
 from analytics.telemetry.prompt_calls import PromptCall
+from core.redis.clients import shared_client
+from core.redis.failures import REDIS_ERRORS, reason
 from gateway.runtime.runtime import Runtime
 from gateway.runtime.traced_requests import traced_requests
 from gateway.snapshot.project import ProjectSnapshot
@@ -48,7 +50,7 @@ _PROVIDERS = {
 }
 _TRIED_AGAIN = frozenset({408, 429})
 
-_redis: redis.Redis | None = None
+_ANSWER_SECONDS = 1.0
 
 
 def record_calls(project_id: UUID, calls: Sequence[PromptCall], **_: Any) -> None:
@@ -71,8 +73,8 @@ def _passed(project_id: UUID, trace_ids: Collection[str]) -> Mapping[str, list[i
         found[row.trace_id].append(row.started_ns)
     try:
         announced = traced_requests(_client(), project_id, trace_ids)
-    except redis.RedisError as error:
-        logger.warning("outcomes.announcements_unknown error=%s", type(error).__name__)
+    except REDIS_ERRORS as error:
+        logger.warning("outcomes.announcements_unknown error=%s", reason(error))
         return found
     for trace_id, arrived_us in announced.items():
         found[trace_id] += [one * 1000 for one in arrived_us]
@@ -95,16 +97,13 @@ def _unseen(records: Sequence[RequestRecord]) -> Sequence[RequestRecord]:
             for record in records:
                 commands.set(f"svc:outcome:{record.request_id}", 1, nx=True, ex=_SEEN_SECONDS)
             return [record for record, is_new in zip(records, commands.execute(), strict=True) if is_new]
-    except redis.RedisError as error:
-        logger.warning("outcomes.not_compared error=%s", type(error).__name__)
+    except REDIS_ERRORS as error:
+        logger.warning("outcomes.not_compared error=%s", reason(error))
         return records
 
 
 def _client() -> redis.Redis:
-    global _redis
-    if _redis is None:
-        _redis = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
-    return _redis
+    return shared_client(settings.REDIS_URL, seconds=_ANSWER_SECONDS)
 
 
 def record_of(snapshot: ProjectSnapshot, call: PromptCall) -> RequestRecord | None:

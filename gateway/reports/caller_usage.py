@@ -22,42 +22,42 @@ def key_usage(project_id: UUID, key: ApiKey, now: datetime | None = None) -> dic
     """Returns the use of a key. Raises AnalyticsUnavailableError or AnalyticsLimitError when neither Redis nor the
     request log knows a spend."""
     moment, limits = now or datetime.now(UTC), limits_of(key) or _NO_LIMITS
-    with Figures() as figures:
-        spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), key_id=key.pk)
-        return {
-            "id": key.pk,
-            "name": key.name,
-            **_rates(figures, project_id, limits, moment, caller_part(key.pk)),
-            "month": spend_shown(spent, limits.monthly_budget_usd),
-            "total": spend_shown(figures.caller_total(project_id, key_id=key.pk), limits.total_budget_usd),
-        }
+    figures = Figures()
+    spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), key_id=key.pk)
+    return {
+        "id": key.pk,
+        "name": key.name,
+        **_rates(figures, project_id, limits, moment, caller_part(key.pk)),
+        "month": spend_shown(spent, limits.monthly_budget_usd),
+        "total": spend_shown(figures.caller_total(project_id, key_id=key.pk), limits.total_budget_usd),
+    }
 
 
 def team_usage(project_id: UUID, team: Team, now: datetime | None = None) -> dict[str, Any]:
     """Returns the use of a team, the sum of its keys. Raises the same errors as `key_usage`."""
     moment, limits = now or datetime.now(UTC), limits_of(team) or _NO_LIMITS
-    with Figures() as figures:
-        spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), team_id=team.pk)
-        return {
-            "id": team.pk,
-            "name": team.name,
-            **_rates(figures, project_id, limits, moment, caller_part(team_id=team.pk)),
-            "month": spend_shown(spent, limits.monthly_budget_usd),
-            "total": spend_shown(figures.caller_total(project_id, team_id=team.pk), limits.total_budget_usd),
-        }
+    figures = Figures()
+    spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), team_id=team.pk)
+    return {
+        "id": team.pk,
+        "name": team.name,
+        **_rates(figures, project_id, limits, moment, caller_part(team_id=team.pk)),
+        "month": spend_shown(spent, limits.monthly_budget_usd),
+        "total": spend_shown(figures.caller_total(project_id, team_id=team.pk), limits.total_budget_usd),
+    }
 
 
 def user_usage(project_id: UUID, user_id: str, now: datetime | None = None) -> dict[str, Any]:
     """Returns the use of an end user. Raises the same errors as `key_usage`."""
     moment, named = now or datetime.now(UTC), end_user_limits(project_id)
     limits = (named[user_id] if user_id in named else limits_of_every_user(project_settings(project_id))) or _NO_LIMITS
-    with Figures() as figures:
-        spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), user_id=user_id)
-        return {
-            "user_id": user_id,
-            **_rates(figures, project_id, limits, moment, caller_part(user_id=user_id)),
-            "month": spend_shown(spent, limits.monthly_budget_usd),
-        }
+    figures = Figures()
+    spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), user_id=user_id)
+    return {
+        "user_id": user_id,
+        **_rates(figures, project_id, limits, moment, caller_part(user_id=user_id)),
+        "month": spend_shown(spent, limits.monthly_budget_usd),
+    }
 
 
 def spend_shown(spend: Spend, budget: Decimal | None) -> dict[str, Any]:

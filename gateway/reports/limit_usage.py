@@ -39,22 +39,22 @@ def usage_of(project_id: UUID, session_id: str, now: datetime | None = None) -> 
     AnalyticsLimitError when neither Redis nor the request log knows a spend."""
     moment = _Now(now or datetime.now(UTC))
     limits = limits_of(project_settings(project_id))
-    with Figures() as figures:
-        shown = {
-            "minute": _minute(figures, project_id, limits, moment),
-            "month": _month(figures.month(project_id, moment.month), limits, moment.at),
-        }
-        if session_id:
-            spend = figures.session(project_id, session_id)
-            shown["session"] = {"session_id": session_id, **spend_shown(spend, limits.session_budget_usd)}
+    figures = Figures()
+    shown = {
+        "minute": _minute(figures, project_id, limits, moment),
+        "month": _month(figures.month(project_id, moment.month), limits, moment.at),
+    }
+    if session_id:
+        spend = figures.session(project_id, session_id)
+        shown["session"] = {"session_id": session_id, **spend_shown(spend, limits.session_budget_usd)}
     return shown
 
 
 def month_usage(project_id: UUID, now: datetime | None = None) -> dict[str, Any]:
     """Returns the month of `usage_of`. Raises the same errors."""
     moment = _Now(now or datetime.now(UTC))
-    with Figures() as figures:
-        return _month(figures.month(project_id, moment.month), limits_of(project_settings(project_id)), moment.at)
+    figures = Figures()
+    return _month(figures.month(project_id, moment.month), limits_of(project_settings(project_id)), moment.at)
 
 
 def forecast(spent: Decimal, now: datetime) -> Decimal:

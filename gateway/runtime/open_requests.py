@@ -9,11 +9,9 @@ import logging
 import time
 from typing import Protocol
 
-import redis
-import redis.asyncio
-
 from analytics.spool.names import worker_token
-from core.processes.redis_clients import background_client
+from core.redis.clients import background_client
+from core.redis.failures import REDIS_ERRORS, reason
 from gateway.snapshot.prompts import PromptUse
 from rollouts.open_requests.lists import (
     EXPIRY_SECONDS,
@@ -80,10 +78,10 @@ class OpenRequests:
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 await self._write(lists, withdrawn)
-        except (redis.RedisError, OSError) as error:
+        except REDIS_ERRORS as error:
             if not self._away:
                 self._away = True
-                logger.warning("redis.away error=%s", type(error).__name__)
+                logger.warning("redis.away error=%s", reason(error))
             return
         self._announced -= withdrawn
         if self._away:

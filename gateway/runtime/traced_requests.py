@@ -14,10 +14,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import redis
-import redis.asyncio
 
 from core.processes.background_tasks import watch
-from core.processes.redis_clients import background_client
+from core.redis.clients import background_client
+from core.redis.failures import REDIS_ERRORS, reason
 from gateway.protocol.headers import trace_parent
 
 logger = logging.getLogger("gateway.traced_requests")
@@ -77,8 +77,8 @@ class TracedRequests:
             try:
                 async with asyncio.timeout(_ANSWER_SECONDS):
                     await self._write(requests)
-            except (redis.RedisError, OSError) as error:
-                self._note(away=True, error=type(error).__name__)
+            except REDIS_ERRORS as error:
+                self._note(away=True, error=reason(error))
             else:
                 self._note(away=False)
 
@@ -102,7 +102,7 @@ def traced_requests(
     client: redis.Redis, project_id: object, trace_ids: Collection[str]
 ) -> Mapping[str, Collection[int]]:
     """Returns the times of arrival, in Unix microseconds, of the requests that began in each of these traces within the
-    last hour. Raises redis.RedisError."""
+    last hour. Raises what REDIS_ERRORS has."""
     with client.pipeline(transaction=False) as batch:
         for trace_id in trace_ids:
             batch.lrange(_key(project_id, trace_id), 0, -1)

@@ -7,9 +7,11 @@ import logging
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import redis
-import redis.asyncio
 from django.conf import settings
+
+from core.redis.clients import background_client, shared_client
+from core.redis.failures import REDIS_ERRORS, reason
+from core.redis.subscription import next_message, subscription
 
 if TYPE_CHECKING:
     # Every process announces changes; only web workers load what snapshots are made with.
@@ -20,8 +22,7 @@ logger = logging.getLogger("gateway.snapshot")
 CHANNEL = "svc:configuration"
 PRICES = "prices"
 
-# The client is made on first use, so that a fork does not share its connections.
-_publisher: redis.Redis | None = None
+_ANSWER_SECONDS = 1.0
 
 
 def announce(change: str) -> None:
@@ -29,13 +30,10 @@ def announce(change: str) -> None:
 
     A Redis that is away does not fail the change: workers re-read every `SNAPSHOT_SECONDS` in any case.
     """
-    global _publisher
-    if _publisher is None:
-        _publisher = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
     try:
-        _publisher.publish(CHANNEL, change)
-    except redis.RedisError as error:
-        logger.warning("announcement.failed error=%s", type(error).__name__)
+        shared_client(settings.REDIS_URL, seconds=_ANSWER_SECONDS).publish(CHANNEL, change)
+    except REDIS_ERRORS as error:
+        logger.warning("announcement.failed error=%s", reason(error))
 
 
 class Follower:
@@ -51,27 +49,24 @@ class Follower:
         subscription."""
         lost = False
         while True:
-            client = redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=1)
+            client = background_client(settings.REDIS_URL, connect_seconds=_ANSWER_SECONDS, retries=0)
             try:
-                async with client.pubsub(ignore_subscribe_messages=True) as channel:
-                    await channel.subscribe(CHANNEL)
-                    # Messages arrive only after Redis has confirmed the subscription.
-                    await channel.get_message(timeout=None)
+                async with subscription(client, CHANNEL, seconds=_ANSWER_SECONDS) as channel:
                     if lost:
                         lost = False
                         logger.warning("subscription.restored")
                     # Changes that were announced before the subscription have to be read.
                     await self._store.refresh_all()
-                    async for message in channel.listen():
-                        change = message["data"].decode()
+                    while True:
+                        change = (await next_message(channel, seconds=_ANSWER_SECONDS)).decode()
                         if change == PRICES:
                             self._prices_changed.set()
                         else:
                             await self._store.refresh_project(UUID(change))
-            except (redis.RedisError, OSError) as error:
+            except REDIS_ERRORS as error:
                 if not lost:
                     lost = True
-                    logger.warning("subscription.lost error=%s", type(error).__name__)
+                    logger.warning("subscription.lost error=%s", reason(error))
             finally:
                 await client.aclose()
             await asyncio.sleep(1.0)

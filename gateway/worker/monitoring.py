@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-import redis
 from django.conf import settings
 from django.db import connection
 from prometheus_client.core import Metric
@@ -15,6 +14,7 @@ from prometheus_client.core import Metric
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from core.processes.monitoring import Found, Subject, gauge
 from core.processes.notices import notices_dir, read_notices
+from core.redis.clients import shared_client
 from gateway.limits.figures import Figures
 from gateway.selectors import rows_with_budget
 from gateway.worker.state import WORKER_PREFIX, WorkerState
@@ -26,25 +26,22 @@ _decoder = msgspec.json.Decoder(WorkerState)
 
 
 def ping_redis() -> None:
-    """Pings Redis. Raises redis.RedisError."""
-    with redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=_REDIS_SECONDS, socket_connect_timeout=_REDIS_SECONDS, retry=None
-    ) as client:
-        client.ping()
+    """Pings Redis, all primaries of a cluster. Raises what REDIS_ERRORS has."""
+    shared_client(settings.REDIS_URL, seconds=_REDIS_SECONDS).ping()
 
 
 def _budgets() -> dict[str, Any]:
     """Returns the budgets of projects; a project whose spend is unknown at the moment is left out."""
     month, found = datetime.now(UTC).strftime("%Y-%m"), []
     try:
-        with Figures() as figures:
-            for row in rows_with_budget()[:_MAX_BUDGETS]:
-                try:
-                    spent = figures.month(row.project_id, month).spent_usd
-                except (AnalyticsUnavailableError, AnalyticsLimitError):
-                    continue
-                budget = row.settings.monthly_budget_usd or 0
-                found.append([str(row.project_id), float(budget), float(budget - spent)])
+        figures = Figures()
+        for row in rows_with_budget()[:_MAX_BUDGETS]:
+            try:
+                spent = figures.month(row.project_id, month).spent_usd
+            except (AnalyticsUnavailableError, AnalyticsLimitError):
+                continue
+            budget = row.settings.monthly_budget_usd or 0
+            found.append([str(row.project_id), float(budget), float(budget - spent)])
     finally:
         connection.close()
     return {"budgets": found}

@@ -11,9 +11,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import redis.asyncio
-
-from core.processes.redis_clients import background_client
+from core.redis.clients import background_client
+from core.redis.failures import REDIS_ERRORS, reason
 from integrations.health.keys import minute_key
 
 logger = logging.getLogger("integrations.health")
@@ -86,8 +85,8 @@ class MinuteUse:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     replies = await batch.execute()
-            except (redis.RedisError, OSError) as error:
-                logger.warning("minute_use.unsent error=%s", type(error).__name__)
+            except REDIS_ERRORS as error:
+                logger.warning("minute_use.unsent error=%s", reason(error))
                 return
         for count, requests, tokens in zip(unsent.values(), replies[::3], replies[1::3], strict=True):
             # The counts went on while Redis answered.

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
-import redis
 from django.conf import settings
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
+from core.redis.clients import shared_client
+from core.redis.failures import REDIS_ERRORS, reason
 from integrations.access.deployments import Deployment
 from integrations.errors import HealthUnavailableError
 from integrations.health.circuit import SHARE_TO_OPEN, Circuit
@@ -30,9 +29,7 @@ logger = logging.getLogger("integrations.health")
 # At most 200 models of each integration are read, those with the latest outcomes.
 _MODELS = 200
 _SANDBOX_ID = 0
-
-# The client is made on first use, so that forked processes do not share its connections.
-_client: redis.Redis | None = None
+_ANSWER_SECONDS = 1.0
 
 
 class HealthStatus(StrEnum):
@@ -67,8 +64,8 @@ def project_health(project_id: UUID, *, now: float | None = None) -> list[Provid
     integrations = {one.credentials.integration_id: one for one in read_deployments(project_id)[0]}
     try:
         found = _read(list(integrations), at)
-    except redis.RedisError as error:
-        logger.warning("reading.failed error=%s", type(error).__name__)
+    except REDIS_ERRORS as error:
+        logger.warning("reading.failed error=%s", reason(error))
         raise HealthUnavailableError("The live figures are not available: Redis does not answer.") from error
     rows = [_provider(one, found[integration_id]) for integration_id, one in integrations.items()]
     return sorted(rows, key=lambda row: (row.provider, row.deployment))
@@ -80,7 +77,7 @@ _Models = dict[str, tuple[Counts, CircuitState]]
 def _read(integration_ids: Sequence[int], now: float) -> dict[int, _Models]:
     """Returns, by integration, the windows and the circuits of its models."""
     numbers = current_slices(now)
-    client = _connect()
+    client = shared_client(settings.REDIS_URL, seconds=_ANSWER_SECONDS)
     with client.pipeline(transaction=False) as batch:
         for integration_id in integration_ids:
             batch.zrevrangebyscore(models_key(integration_id), "+inf", numbers[0], start=0, num=_MODELS)
@@ -145,12 +142,3 @@ def _provider_status(health: TargetHealth, rows: Iterable[ModelHealth]) -> Healt
         return HealthStatus.DOWN
     is_troubled = HealthStatus.DOWN in states or (states and HealthStatus.HEALTHY not in states)
     return HealthStatus.DEGRADED if is_troubled or _is_failing(health) else HealthStatus.HEALTHY
-
-
-def _connect() -> redis.Redis:
-    global _client
-    if _client is None:
-        # A connection that was closed while idle gets one more try at once; a time-out gets none.
-        retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
-        _client = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1, retry=retry)
-    return _client

@@ -1,16 +1,17 @@
-"""Health in Redis, for a web worker. Methods raise redis.RedisError or OSError when Redis does not answer in time."""
+"""Health in Redis, for a web worker. Methods raise what REDIS_ERRORS has when Redis does not answer in time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from math import ceil
 
-from redis.asyncio.client import Pipeline, PubSub
+from redis.asyncio.client import Pipeline
 
-from core.processes.redis_clients import background_client
+from core.redis.clients import background_client
+from core.redis.subscription import next_message, subscription
 from integrations.health.circuit import MAX_RETRY_AFTER, CircuitRecord
 from integrations.health.keys import CHANNEL, circuit_key, models_key, probe_key, slice_key
 from integrations.health.messages import (
@@ -29,8 +30,6 @@ from integrations.health.window import SLICE_SECONDS, SLICES, WINDOW_SECONDS, Co
 ANSWER_SECONDS = 1.0
 # A client's request waits for the claim of a probe, so its time limit is short.
 CLAIM_SECONDS = 0.1
-# A subscription that has been silent for half a minute is checked with a ping.
-QUIET_SECONDS = 30.0
 
 _SLICE_EXPIRY_SECONDS = WINDOW_SECONDS + 2 * SLICE_SECONDS
 # After a circuit's last change its count of openings is kept for ten minutes, and lengthens the next opening.
@@ -78,29 +77,33 @@ class HealthStore:
         await self._listener.aclose()
 
     async def write(self, update: Update, now: float) -> list[SliceCounts]:
-        """Adds the counts and announces changed circuits with the same write. Returns the sums of all workers."""
+        """Adds the counts and the changed circuits, which are then announced. Returns the sums of all workers."""
         async with self._redis.pipeline(transaction=False) as batch:
             self._add_circuits(batch, update.circuits, now)
             for key in update.released:
                 batch.delete(key)
-            before = len(batch.command_stack)
+            before = len(batch)
             for item in update.slices:
                 for name, count in item.counts.items():
                     batch.hincrby(
                         slice_key(item.target.integration_id, item.target.model, item.number), str(name), count
                     )
-            behind = len(batch.command_stack)
+            behind = len(batch)
             self._set_expiries(batch, update, now)
             async with asyncio.timeout(ANSWER_SECONDS):
                 replies = await batch.execute()
+        if update.circuits:
+            # A pipeline on a cluster takes no command that any node may run.
+            await self._publish(HealthMessage(self._sender, circuits=update.circuits))
         return _sums(update.slices, replies[before:behind])
 
     async def publish(self, slices: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
         """Publishes sums and outcomes to all workers. Returns the number of workers that listen, this one included."""
+        return await self._publish(HealthMessage(self._sender, slices, outcomes))
+
+    async def _publish(self, message: HealthMessage) -> int:
         async with asyncio.timeout(ANSWER_SECONDS):
-            subscribers: int = await self._redis.publish(
-                CHANNEL, encode_message(HealthMessage(self._sender, slices, outcomes))
-            )
+            subscribers: int = await self._redis.publish(CHANNEL, encode_message(message))
         return subscribers
 
     async def load(self, targets: Sequence[Target], numbers: Iterable[int]) -> list[StoredHealth]:
@@ -121,21 +124,17 @@ class HealthStore:
             return bool(await self._redis.set(key, self._sender, nx=True, px=ceil(seconds * 1000)))
 
     @asynccontextmanager
-    async def subscription(self) -> AsyncIterator[PubSub]:
-        """Subscribes to the channel. Messages that are published after the block was entered are received."""
-        async with self._listener.pubsub() as channel:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await channel.subscribe(CHANNEL)
-                await channel.get_message(timeout=None)
-            yield channel
+    async def messages(self) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+        """Subscribes to the channel, and yields what waits for the next message. Those that are published after the
+        block was entered are received."""
+        async with subscription(self._listener, CHANNEL, seconds=ANSWER_SECONDS) as channel:
+            yield lambda: next_message(channel, seconds=ANSWER_SECONDS)
 
     def _add_circuits(self, batch: Pipeline, circuits: list[CircuitChange], now: float) -> None:
         for target, record in ((change.target, change.record) for change in circuits):
             seconds = max(record.open_until - now, 0.0) + _CIRCUIT_EXPIRY_SECONDS
             batch.set(circuit_key(target.integration_id, target.model), encode_record(record), px=ceil(seconds * 1000))
             self._list_model(batch, target, slice_of(max(record.open_until, now)))
-        if circuits:
-            batch.publish(CHANNEL, encode_message(HealthMessage(self._sender, circuits=circuits)))
 
     def _set_expiries(self, batch: Pipeline, update: Update, now: float) -> None:
         """Sets the expiry of slices that are written for the first time, and removes models without recent outcomes
@@ -152,19 +151,6 @@ class HealthStore:
         key = models_key(target.integration_id)
         batch.zadd(key, {target.model: number}, gt=True)
         batch.expire(key, _MODELS_EXPIRY_SECONDS)
-
-
-async def next_message(channel: PubSub) -> bytes:
-    """Waits for the next message without a limit, and checks with pings meanwhile that Redis still answers."""
-    while True:
-        message = await channel.get_message(timeout=QUIET_SECONDS)
-        if message is None:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await channel.ping()
-                message = await channel.get_message(timeout=None)
-        if message is not None and message["type"] == "message":
-            data: bytes = message["data"]
-            return data
 
 
 def _sums(slices: list[SliceCounts], replies: list[int]) -> list[SliceCounts]:

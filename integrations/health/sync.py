@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 
 import msgspec
-import redis
-from redis.asyncio.client import PubSub
 
+from core.redis.failures import REDIS_ERRORS, reason
 from integrations.health.entries import Entries, Entry
 from integrations.health.keys import probe_key
 from integrations.health.messages import CircuitChange, HealthMessage, OutcomesSeen, SliceCounts, decode_message
-from integrations.health.store import HealthStore, StoredHealth, Update, next_message
+from integrations.health.store import HealthStore, StoredHealth, Update
 from integrations.health.targets import Target
 from integrations.health.window import SLICE_SECONDS, WINDOW_SECONDS, current_slices
 
@@ -118,7 +117,7 @@ class HealthSync:
             return True
         try:
             return await self._store.claim(target, version, seconds)
-        except (redis.RedisError, OSError):
+        except REDIS_ERRORS:
             # No request waits for Redis again until it has answered a ping; `run` writes the log entry.
             self._connected = False
             self._wake()
@@ -130,7 +129,7 @@ class HealthSync:
         while True:
             try:
                 await self._synchronize()
-            except (redis.RedisError, OSError) as error:
+            except REDIS_ERRORS as error:
                 pause = _FIRST_PAUSE_SECONDS if not self._away else min(2 * pause, _MAX_PAUSE_SECONDS)
                 self._note_disconnected(error)
             finally:
@@ -141,13 +140,13 @@ class HealthSync:
     async def close(self) -> None:
         """Sends the updates that are still queued, if that is possible within the time limit."""
         if self.pending and not self._away:
-            with suppress(redis.RedisError, OSError):
+            with suppress(*REDIS_ERRORS):
                 async with asyncio.timeout(_FINAL_SEND_SECONDS):
                     await self._send_all()
         await self._store.close()
 
     async def _synchronize(self) -> None:
-        async with self._store.subscription() as channel:
+        async with self._store.messages() as next_message:
             self._subscribed_since = self._clock()
             # The server may be a different Redis now, or the last writes may not have arrived.
             self._written.clear()
@@ -158,11 +157,11 @@ class HealthSync:
             await self._store.ping()
             await self._send_all()
             self._note_connected()
-            await _until_one_ends(self._listen(channel), self._send_regularly())
+            await _until_one_ends(self._listen(next_message), self._send_regularly())
 
-    async def _listen(self, channel: PubSub) -> None:
+    async def _listen(self, next_message: Callable[[], Awaitable[bytes]]) -> None:
         while True:
-            data = await next_message(channel)
+            data = await next_message()
             try:
                 message = decode_message(data)
             except msgspec.DecodeError as error:
@@ -321,7 +320,7 @@ class HealthSync:
     def _note_disconnected(self, error: Exception) -> None:
         if not self._away:
             self._away = True
-            logger.warning("redis.away error=%s", type(error).__name__)
+            logger.warning("redis.away error=%s", reason(error))
 
 
 async def _until_one_ends(*work: Coroutine[object, object, None]) -> None:

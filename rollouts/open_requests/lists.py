@@ -14,11 +14,15 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 from uuid import UUID
 
 import msgspec
 import redis
 from django.conf import settings
+
+from core.redis.clients import shared_client
+from core.redis.failures import REDIS_ERRORS, reason
 
 logger = logging.getLogger("rollouts")
 
@@ -92,7 +96,7 @@ class OpenRequestReader:
             return []
         try:
             found = self._ask(rollout_id)
-        except (redis.RedisError, OSError) as error:
+        except REDIS_ERRORS as error:
             self._note_away(error)
             return []
         if self._away:
@@ -101,26 +105,24 @@ class OpenRequestReader:
         return _oldest(request for encoded in found for request in _readable(encoded))
 
     def _ask(self, rollout_id: str) -> Sequence[bytes]:
-        with redis.Redis.from_url(
-            self._url, socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS, retry=None
-        ) as client:
-            names = workers_key(rollout_id)
-            workers = sorted(client.smembers(names))
-            if not workers:
-                return []
-            lists = client.mget([key(rollout_id, worker.decode()) for worker in workers])
-            gone = [worker for worker, list_ in zip(workers, lists, strict=True) if list_ is None]
-            if gone:
-                # A removed worker that has a list again adds itself. A Redis that refuses writes still answers reads.
-                with suppress(redis.ResponseError):
-                    client.srem(names, *gone)
-            return [list_ for list_ in lists if list_ is not None]
+        client: Any = shared_client(self._url, seconds=_ANSWER_SECONDS)
+        names = workers_key(rollout_id)
+        workers = sorted(client.smembers(names))
+        if not workers:
+            return []
+        lists = client.mget([key(rollout_id, worker.decode()) for worker in workers])
+        gone = [worker for worker, list_ in zip(workers, lists, strict=True) if list_ is None]
+        if gone:
+            # A removed worker that has a list again adds itself. A Redis that refuses writes still answers reads.
+            with suppress(redis.ResponseError):
+                client.srem(names, *gone)
+        return [list_ for list_ in lists if list_ is not None]
 
     def _note_away(self, error: Exception) -> None:
         self._rests_until = self._clock() + _REST_SECONDS
         if not self._away:
             self._away = True
-            logger.warning("redis.away error=%s", type(error).__name__)
+            logger.warning("redis.away error=%s", reason(error))
 
 
 _readers: dict[str, OpenRequestReader] = {}

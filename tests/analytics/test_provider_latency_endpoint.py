@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,6 @@ PATH = "/api/llm/metrics/provider-latency"
 _ids = random.Random().sample(range(10**6, 10**9), 500)
 
 Note = Callable[[HealthMonitor], None]
-
-
-@pytest.fixture(autouse=True)
-def fresh_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(reader, "_client", None)
-    yield
-    if reader._client is not None:
-        reader._client.close()
 
 
 @pytest.fixture(autouse=True)

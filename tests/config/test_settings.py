@@ -14,7 +14,6 @@ import pytest
 from cryptography.fernet import Fernet
 
 from config.settings.database import _postgresql
-from config.settings.redis import with_scheme
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -251,8 +250,3 @@ def test_database_pool__size_set__shared_by_threads_in_place_of_lasting_connecti
     )
 
     assert ran.stdout.strip() == "{'min_size': 0, 'max_size': 5, 'timeout': 2.5, 'max_idle': 60} 0", ran.stderr
-
-
-def test_redis_url__socket_for_celery__its_scheme() -> None:
-    assert with_scheme("unix:///run/redis.sock", unix="redis+socket") == "redis+socket:///run/redis.sock"
-    assert with_scheme("redis://host:1/0", unix="redis+socket") == "redis://host:1/0"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.conftest import start_service as start_service
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:

@@ -51,3 +51,5 @@ LOOKED = _load("looked")
 RAISE = _load("raise")
 RENEW = _load("renew")
 SINCE = _load("since")
+# That of commands which run none.
+NO_SCRIPT = Script(b"", b"", b"")

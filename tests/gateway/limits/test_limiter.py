@@ -103,11 +103,14 @@ async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again
         held = (await one.ask(cost=1)).reservation
         assert held is not None
         one.doubts.clear()
-        own_redis.client.replicaof("127.0.0.1", 1)
+        own_redis.client.config_set("min-replicas-to-write", 1)
+        try:
+            with caplog.at_level(logging.WARNING, logger="gateway.limits"):
+                one.limiter.settle(held, 0, DOLLAR)
+                await eventually(lambda: "redis.refuses" in caplog.text)
+        finally:
+            own_redis.client.config_set("min-replicas-to-write", 0)
         with caplog.at_level(logging.WARNING, logger="gateway.limits"):
-            one.limiter.settle(held, 0, DOLLAR)
-            await eventually(lambda: "redis.refuses" in caplog.text)
-            own_redis.client.replicaof("no", "one")
             await one.ask(cost=1)
         # The connection was never lost, so only this doubt makes the worker query the log.
         await eventually(lambda: one.month in one.doubts)

@@ -13,6 +13,7 @@ import pytest
 
 from gateway.limits.channel import Channel
 from gateway.limits.keys import Scope
+from gateway.limits.server import _RECONNECT_SECONDS
 from gateway.project_settings.limits import ProjectLimits
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.workers import (
@@ -156,3 +157,35 @@ async def test_redis_not_there_at_the_start__is_used_when_it_comes(fragile_redis
         assert [(await one.ask()).refused_by for _ in range(2)] == ["", "requests"]
     finally:
         await limiter.close()
+
+
+async def test_redis_is_a_replica_now__is_left_until_it_is_none(
+    fragile_redis: OwnRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The address may lead to another server by then, as with a proxy that follows the primary."""
+    async with worker(fragile_redis, requests_per_minute=100) as one:
+        fragile_redis.client.replicaof("127.0.0.1", "1")
+        await one.ask()
+        await eventually(lambda: "redis.away reason=it is a replica" in caplog.messages)
+        fragile_redis.client.replicaof("NO", "ONE")
+
+        await eventually(lambda: one.limiter.is_connected)
+        assert (await one.ask()).requests >= 1
+    assert [line for line in caplog.messages if line.startswith("redis.")] == [
+        "redis.away reason=it is a replica",
+        "redis.back",
+    ]
+
+
+async def test_connection__ended_while_idle__is_made_again_without_a_word(
+    fragile_redis: OwnRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with worker(fragile_redis, requests_per_minute=100) as one:
+        # A connection that ends as soon as it is made is not made again at once.
+        await asyncio.sleep(_RECONNECT_SECONDS)
+        made = fragile_redis.client.info("stats")["total_connections_received"]
+        fragile_redis.client.client_kill_filter(_type="normal", skipme=True)
+        await eventually(lambda: fragile_redis.client.info("stats")["total_connections_received"] > made)
+        await eventually(lambda: one.limiter.is_connected)
+        assert (await one.ask()).requests >= 1
+    assert not [line for line in caplog.messages if line.startswith("redis.")]

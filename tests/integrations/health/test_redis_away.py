@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import redis.asyncio
+from pytest_django import Settings
 
 from integrations.health import store
 from integrations.health.monitor import HealthMonitor
@@ -149,8 +150,12 @@ async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_ag
     assert sorted(lines) == ["redis.away", "redis.away", "redis.back", "redis.back"]
 
 
-async def test_redis_hangs__worker_without_updates__notices_too(server: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "QUIET_SECONDS", 0.1)
+async def test_redis_hangs__worker_without_updates__notices_too(
+    server: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REDIS_PING_SECONDS = 0.1
+    # The wait for a message has the time limit from its start on.
+    monkeypatch.setattr(store, "ANSWER_SECONDS", _NOTICED_SECONDS)
     async with workers(server.url, 1) as (a,):
         with _hanging(server):
             await eventually(lambda: not a.connected)
@@ -159,9 +164,9 @@ async def test_redis_hangs__worker_without_updates__notices_too(server: Redis, m
 
 
 async def test_subscription__silent_but_alive__stays(
-    server: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    server: Redis, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(store, "QUIET_SECONDS", 0.05)
+    settings.REDIS_PING_SECONDS = 0.05
     target = new_target()
     async with workers(server.url, 2) as (a, b), redis.asyncio.Redis.from_url(server.url) as other:
         pinged = 0

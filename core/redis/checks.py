@@ -1,0 +1,150 @@
+"""What makes a Redis unfit, before anything is counted there: another kind of server than its address says, a replica,
+a user that may not do what is needed, keys that are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+import redis.sentinel
+from redis.cluster import ClusterNode
+
+from core.redis.address import Address, Mode, parse
+from core.redis.clients import is_cluster, new_client
+from core.redis.commands import COMMANDS, OF_BROKERS, OF_CLUSTERS, name_of
+from core.redis.failures import REDIS_ERRORS, is_permanent, reason
+
+_SECONDS = 3.0
+_INVALID = ("GET",)
+_KINDS = {
+    "standalone": "one server: write its address with redis: or rediss:",
+    "cluster": "a node of a Redis Cluster: write redis+cluster:// with some of the nodes",
+    "sentinel": "a Sentinel: write redis+sentinel:// with the Sentinels and /NAME of the primary",
+}
+_MODES = {Mode.SERVER: "standalone", Mode.SENTINEL: "standalone", Mode.CLUSTER: "cluster"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a Redis. With `is_lasting`, limits or counts would be wrong, and waiting does not help."""
+
+    message: str
+    is_lasting: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at a Redis has found; `clock` is its Unix time in seconds, None if it did not answer."""
+
+    faults: Sequence[Fault]
+    clock: float | None = None
+
+
+def look_at(url: str, *, is_broker: bool, is_limiter: bool = True) -> Found:
+    """Looks at all primaries of the Redis at this address. `is_broker` and `is_limiter` say what it is used for:
+    Celery's tasks, and everything else."""
+    address = parse(url)
+    if address.mode is Mode.SENTINEL and (fault := _fault_of_sentinels(address)):
+        return Found([fault])
+    faults: list[Fault] = []
+    clock = None
+    try:
+        with _primaries(address) as primaries:
+            for primary in primaries:
+                found = list(_faults_of(primary, address, is_broker=is_broker, is_limiter=is_limiter))
+                faults += found
+                if not found:
+                    seconds, microseconds = primary.time()
+                    clock = seconds + microseconds / 1e6
+    except REDIS_ERRORS as error:
+        faults.append(_away(error, address))
+    # The nodes of a cluster usually have the same ones.
+    return Found(list(dict.fromkeys(faults)), clock)
+
+
+@contextmanager
+def _primaries(address: Address) -> Iterator[list[redis.Redis]]:
+    client: Any = new_client(address.url, seconds=_SECONDS)
+    try:
+        if is_cluster(client):
+            nodes: list[ClusterNode] = client.get_primaries()
+            yield [client.get_redis_connection(node) for node in nodes]
+        else:
+            yield [client]
+    finally:
+        client.close()
+
+
+def _faults_of(primary: redis.Redis, address: Address, *, is_broker: bool, is_limiter: bool) -> Iterator[Fault]:
+    try:
+        about: dict[str, Any] = dict(primary.info())
+    except redis.exceptions.NoPermissionError:
+        about = {}
+    kind = str(about.get("redis_mode", _MODES[address.mode]))
+    if kind != _MODES[address.mode]:
+        yield Fault(f"The address leads to {_KINDS.get(kind, kind)}.")
+        return
+    if about.get("role", "master") != "master":
+        yield Fault("The address leads to a replica, which takes no writes: name the primary, or redis+sentinel://.")
+        return
+    wanted = (*(COMMANDS if is_limiter else ()), *(OF_BROKERS if is_broker else ()))
+    if refused := _refused(primary, (*wanted, *(OF_CLUSTERS if address.mode is Mode.CLUSTER else ()))):
+        yield Fault(f"Its user may not run {', '.join(refused)}: see docs/operations.md for what it needs.")
+    if about.get("maxmemory") and about.get("maxmemory_policy") != "noeviction":
+        policy = about["maxmemory_policy"]
+        yield Fault(f"Redis drops keys when it is full ({policy}), budgets among them: use noeviction.", False)
+
+
+def _refused(primary: redis.Redis, commands: Sequence[tuple[str, ...]]) -> list[str]:
+    """Returns the commands that the user may not run on these keys and channels. None is run: Redis asks the ACL when
+    it queues them in a MULTI, before it asks anything else, and runs no MULTI that had an invalid command."""
+    connection: Any = primary.connection_pool.get_connection()
+    refused = []
+    try:
+        for words in (("MULTI",), *commands, _INVALID, ("EXEC",)):
+            connection.send_command(*words, check_health=False)
+            try:
+                connection.read_response()
+            except redis.exceptions.NoPermissionError:
+                refused.append(name_of(words))
+                if words[0] == "MULTI":
+                    break  # The others would be run.
+            except redis.ResponseError:
+                pass  # It may be run, though not in a MULTI, or not on this node.
+    finally:
+        # It may be left in a MULTI or a subscription.
+        connection.disconnect()
+        primary.connection_pool.release(connection)
+    return list(dict.fromkeys(refused))
+
+
+def _away(error: BaseException, address: Address) -> Fault:
+    if address.mode is Mode.CLUSTER and "Cluster mode is not enabled" in str(error):
+        return Fault(f"The address leads to {_KINDS['standalone']}.")
+    return Fault(f"Redis does not answer ({reason(error)}).", is_lasting=is_permanent(error))
+
+
+def _fault_of_sentinels(address: Address) -> Fault | None:
+    """Returns what is wrong with the Sentinels: nobody answers, or nobody knows the primary."""
+    options = {**address.sentinel_options, "socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
+    failure: BaseException | None = None
+    answered = False
+    for host, port in address.hosts:
+        with redis.Redis(host=host, port=port, **options) as sentinel:
+            try:
+                if sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.primary):
+                    return None
+                answered = True
+            except redis.ResponseError as error:
+                if "unknown command" in str(error):
+                    return Fault("The address leads to a server that is no Sentinel: those listen on another port.")
+                failure = error
+            except REDIS_ERRORS as error:
+                failure = error
+    if answered:
+        return Fault(f"The Sentinels know no primary of the name {address.primary}.")
+    problem = reason(failure) if failure is not None else "no address"
+    return Fault(f"No Sentinel answers ({problem}).", is_lasting=failure is not None and is_permanent(failure))

@@ -1,0 +1,172 @@
+"""Makes every client of Redis and every connection to it, whatever kind of address REDIS_URL has.
+
+A client of a cluster has the methods that the product uses of a client of one server, so all are typed as the latter.
+What they raise is in `failures.REDIS_ERRORS`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from functools import lru_cache
+from typing import Any, cast
+
+import redis
+import redis.asyncio
+import redis.asyncio.cluster
+import redis.asyncio.sentinel
+import redis.sentinel
+from redis.asyncio.retry import Retry as BackgroundRetry
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode
+from redis.retry import Retry
+from typing_extensions import override
+
+from core.redis.address import Address, Mode, parse
+
+# One Sentinel that hangs may not use up the time for the others.
+_SHARE_OF_A_SENTINEL = 1 / 3
+
+
+def shared_client(url: str, *, seconds: float) -> redis.Redis:
+    """Returns this process's client for work in threads; it is not to be closed. `seconds` is the longest wait for a
+    connection and for an answer. A command is tried again, at once, where its connection was closed or the primary has
+    moved. Making the client of a cluster raises what its commands do."""
+    return _shared_client(url, seconds, os.getpid())
+
+
+@lru_cache(maxsize=32)
+def _shared_client(url: str, seconds: float, process: int) -> redis.Redis:
+    """`process` keeps a fork from using the connections of its parent."""
+    return new_client(url, seconds=seconds)
+
+
+def new_client(url: str, *, seconds: float) -> redis.Redis:
+    """Returns a client as `shared_client` does, which the caller closes."""
+    address = parse(url)
+    limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
+    retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
+    if address.mode is Mode.SERVER:
+        return redis.Redis.from_url(url, **limits, retry=retry)
+    if address.mode is Mode.CLUSTER:
+        nodes = [ClusterNode(host, port) for host, port in address.hosts]  # type: ignore[no-untyped-call]
+        return cast(
+            "redis.Redis", redis.RedisCluster(startup_nodes=nodes, **{**limits, **address.options}, retry=retry)
+        )
+    sentinels: Any = redis.sentinel.Sentinel(  # type: ignore[no-untyped-call]
+        address.hosts, sentinel_kwargs=_of_sentinels(address, seconds), **{**limits, **address.options}
+    )
+    return cast("redis.Redis", sentinels.master_for(address.primary, retry=retry))
+
+
+def background_client(url: str, *, connect_seconds: float, retries: int = 1) -> redis.asyncio.Redis:
+    """Returns an asyncio client that connects on first use. A command is retried `retries` times, at once, for a
+    connection that was closed while idle, or because the primary has moved.
+
+    Callers set a time limit around each use: redis-py's own for sending is `asyncio.wait_for`, which before Python 3.12
+    sometimes loses a cancellation (https://github.com/python/cpython/issues/86296).
+    """
+    address = parse(url)
+    limits: dict[str, Any] = {"socket_timeout": None, "socket_connect_timeout": connect_seconds}
+    retry = BackgroundRetry(NoBackoff(), retries, supported_errors=(redis.ConnectionError,))
+    if address.mode is Mode.SERVER:
+        return redis.asyncio.Redis.from_url(url, **limits, retry=retry)
+    if address.mode is Mode.CLUSTER:
+        # Without steps, a node that answers MOVED does not have the connections of all commands under way closed.
+        options = {**limits, **address.options, "reinitialize_steps": 0}
+        return cast("redis.asyncio.Redis", _Cluster(startup_nodes=_nodes(address), **options, retry=retry))
+    sentinels = _sentinels(address, connect_seconds)
+    client: redis.asyncio.Redis = sentinels.master_for(address.primary, **{**limits, **address.options}, retry=retry)
+    return client
+
+
+class Primary:
+    """Makes connections to one server, or to the primary that Sentinels name. They speak version 2 of the protocol."""
+
+    def __init__(self, url: str, *, connect_seconds: float) -> None:
+        self._address = parse(url)
+        options: dict[str, Any] = {"protocol": 2, "socket_connect_timeout": None, "socket_timeout": None, "retry": None}
+        self._sentinels: redis.asyncio.sentinel.Sentinel | None = None
+        self._pool: redis.asyncio.ConnectionPool
+        if self._address.mode is Mode.SENTINEL:
+            self._sentinels = _sentinels(self._address, connect_seconds)
+            self._pool = redis.asyncio.sentinel.SentinelConnectionPool(  # type: ignore[no-untyped-call]
+                self._address.primary, self._sentinels, **{**self._address.options, **options}
+            )
+        else:
+            self._pool = redis.asyncio.ConnectionPool.from_url(url, **options)
+
+    def new_connection(self) -> Any:
+        return self._pool.make_connection()  # type: ignore[no-untyped-call]
+
+    async def has_moved(self, connection: Any) -> bool:
+        """Returns whether Sentinels name another primary than the one of the connection."""
+        if self._sentinels is None:
+            return False
+        found = await self._sentinels.discover_master(self._address.primary)
+        return tuple(found) != (connection.host, connection.port)
+
+    async def close(self) -> None:
+        await self._pool.aclose()
+
+
+def node_connection(url: str, host: str, port: int) -> Any:
+    """Returns a connection to one node of a cluster, as those of `Primary`."""
+    options = dict(parse(url).options)
+    options.pop("max_connections", None)
+    kind = redis.asyncio.SSLConnection if options.pop("ssl") else redis.asyncio.Connection
+    return kind(**{**options, "host": host, "port": port, "protocol": 2, "socket_connect_timeout": None})
+
+
+def is_cluster(client: object) -> bool:
+    return isinstance(client, redis.RedisCluster | redis.asyncio.RedisCluster)
+
+
+def subscriber_node(client: Any) -> dict[str, Any]:
+    """Returns the options of `pubsub` for a node chosen at random, because every node of a cluster passes on what is
+    published, and subscribers would otherwise all listen to one."""
+    if is_cluster(client):
+        return {"node": random.choice(client.get_primaries())}  # noqa: S311 - no secret
+    return {}
+
+
+def run_id_of(client: redis.Redis, key: str) -> str:
+    """Returns the id of one start of the server that holds the key."""
+    of_any_kind: Any = client
+    node = {"target_nodes": of_any_kind.get_node_from_key(key)} if is_cluster(client) else {}
+    info: dict[str, Any] = of_any_kind.info("server", **node)
+    return str(info.get("run_id", ""))
+
+
+def _nodes(address: Address) -> list[redis.asyncio.cluster.ClusterNode]:
+    return [redis.asyncio.cluster.ClusterNode(host, port) for host, port in address.hosts]
+
+
+def _of_sentinels(address: Address, seconds: float) -> dict[str, Any]:
+    share = seconds * _SHARE_OF_A_SENTINEL
+    return {**address.sentinel_options, "socket_timeout": share, "socket_connect_timeout": share}
+
+
+def _sentinels(address: Address, seconds: float) -> redis.asyncio.sentinel.Sentinel:
+    options = _of_sentinels(address, seconds)
+    return _BriefSentinel(address.hosts, sentinel_kwargs=options)  # type: ignore[no-untyped-call]
+
+
+class _Cluster(redis.asyncio.RedisCluster):
+    """Knows its nodes before the first command: redis-py sends those that come earlier to any node."""
+
+    @override
+    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
+        await self.initialize()
+        return await super().execute_command(*args, **kwargs)
+
+
+class _BriefSentinel(redis.asyncio.sentinel.Sentinel):
+    """Keeps no connection to a Sentinel, which is asked when a connection to the primary is made."""
+
+    @override
+    async def discover_master(self, service_name: str) -> Any:
+        try:
+            return await super().discover_master(service_name)
+        finally:
+            await self.aclose()
