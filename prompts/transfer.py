@@ -188,23 +188,32 @@ class _Importer:
             )
 
 
-def _sorted_out(
-    versions: Iterable[NumberedContent], existing: PromptConfig | None
-) -> tuple[list[NumberedContent], dict[int, PromptVersion]]:
-    """Returns the versions to add, and those that exist by their number in the document. Repetitions count: a return to
-    an old text is a version."""
-    there: dict[str, list[PromptVersion]] = {}
-    for row in () if existing is None else existing.versions.order_by("-number"):
-        there.setdefault(_content_key(version_content(row)), []).append(row)
+def matched(
+    wanted: Iterable[NumberedContent], stored: Iterable[NumberedContent]
+) -> tuple[list[NumberedContent], dict[int, int]]:
+    """Returns the versions that are not stored, and the stored numbers of the others by their number in the document.
+    Repetitions count: a return to an old text is a version."""
+    there: dict[str, list[int]] = {}
+    for item in sorted(stored, key=lambda item: -item.number):
+        there.setdefault(_content_key(item.content), []).append(item.number)
     missing: list[NumberedContent] = []
-    present: dict[int, PromptVersion] = {}
-    for item in sorted(versions, key=lambda item: item.number):
-        rows = there.get(_content_key(item.content))
-        if rows:
-            present[item.number] = rows.pop()
+    present: dict[int, int] = {}
+    for item in sorted(wanted, key=lambda item: item.number):
+        numbers = there.get(_content_key(item.content))
+        if numbers:
+            present[item.number] = numbers.pop()
         else:
             missing.append(item)
     return missing, present
+
+
+def _sorted_out(
+    versions: Iterable[NumberedContent], existing: PromptConfig | None
+) -> tuple[list[NumberedContent], dict[int, PromptVersion]]:
+    """Returns the versions to add, and those that exist by their number in the document."""
+    rows = {} if existing is None else {row.number: row for row in existing.versions.all()}
+    missing, numbers = matched(versions, [NumberedContent(at, version_content(row)) for at, row in rows.items()])
+    return missing, {number: rows[at] for number, at in numbers.items()}
 
 
 def _content_key(content: VersionContent) -> str:

@@ -77,6 +77,13 @@ def masked_headers(row: TraceDestination) -> dict[str, str]:
         return {}
 
 
+def completed_endpoint(given: str) -> str:
+    """Returns the address that spans are posted to."""
+    endpoint = given.strip().rstrip("/")
+    # The base address, as in OTEL_EXPORTER_OTLP_ENDPOINT, is completed as every exporter does.
+    return endpoint if endpoint.endswith(_PATH) else endpoint + _PATH
+
+
 def _save(row: TraceDestination, values: Mapping[str, Any]) -> TraceDestination:
     stored_for = _origin(row.endpoint)
     for name in ("name", "enabled", "sampling_ratio", "include_content"):
@@ -96,9 +103,7 @@ def _save(row: TraceDestination, values: Mapping[str, Any]) -> TraceDestination:
 
 
 def _checked_endpoint(given: str) -> str:
-    endpoint = given.strip().rstrip("/")
-    # The base address, as in OTEL_EXPORTER_OTLP_ENDPOINT, is completed as every exporter does.
-    endpoint = endpoint if endpoint.endswith(_PATH) else endpoint + _PATH
+    endpoint = completed_endpoint(given)
     check_base_url(endpoint, allow_private=settings.ALLOW_PRIVATE_UPSTREAMS, field="endpoint")
     return endpoint
 

@@ -23,6 +23,8 @@ from core.rights.scopes import SCOPES
 KEY_PREFIX = "svc_"
 # The visible prefix is `svc_` and four characters, 24 of the key's 256 bits.
 VISIBLE_CHARACTERS = len(KEY_PREFIX) + 4
+# Of a secret that was made elsewhere.
+MIN_SECRET_CHARACTERS = 20
 
 # The columns whose change is a change of the key's limits.
 LIMIT_FIELDS = (
@@ -77,16 +79,23 @@ def hash_key(key: str | bytes) -> str:
 
 
 def issue_key(
-    project: Project, *, name: str, scopes: Iterable[str], expires_at: datetime | None = None, **limits: Any
+    project: Project,
+    *,
+    name: str,
+    scopes: Iterable[str],
+    expires_at: datetime | None = None,
+    secret: str | None = None,
+    **limits: Any,
 ) -> tuple[ApiKey, str]:
     """Stores a new key of `project` and returns it with its plain text, which cannot be shown again. `limits` are
-    columns of `CHANGEABLE_FIELDS`.
+    columns of `CHANGEABLE_FIELDS`; `secret` is the plain text of a key that clients have already.
 
-    Raises ValidationError for an unknown scope, no scope at all, an expiry that has passed, and an unknown team.
+    Raises ValidationError for an unknown scope, no scope at all, an expiry that has passed, an unknown team, and a
+    secret that could be guessed or that another key has.
     """
     checked = _checked_scopes(scopes)
     _check_expiry(expires_at)
-    key = _new_secret()
+    key = _new_secret() if secret is None else _checked_secret(secret)
     with transaction.atomic():
         _check_team(project.pk, limits.get("team_id"))
         row = ApiKey.objects.create(
@@ -127,6 +136,13 @@ def rotate_key(key: ApiKey, *, grace_seconds: int) -> str:
     key.key_hash, key.prefix = hash_key(secret), secret[:VISIBLE_CHARACTERS]
     key.save(update_fields=["key_hash", "prefix", "previous_key_hash", "previous_expires_at"])
     return secret
+
+
+def replace_secret(key: ApiKey, secret: str) -> None:
+    """Gives the key this secret; the present one ends. Raises ValidationError as `issue_key` does."""
+    key.key_hash, key.prefix = hash_key(_checked_secret(secret)), secret[:VISIBLE_CHARACTERS]
+    key.previous_key_hash = key.previous_expires_at = None
+    key.save(update_fields=["key_hash", "prefix", "previous_key_hash", "previous_expires_at"])
 
 
 def revoke_key(key: ApiKey) -> None:
@@ -201,6 +217,18 @@ def limits_of(row: Limited) -> CallerLimits | None:
 
 def _new_secret() -> str:
     return KEY_PREFIX + secrets.token_urlsafe(32)
+
+
+def _checked_secret(secret: str) -> str:
+    """Returns a secret that was not made here. Its hash is fast, so that it has to be long."""
+    if len(secret) < MIN_SECRET_CHARACTERS or any(not "!" <= character <= "~" for character in secret):
+        raise ValidationError.of_field(
+            "secret", f"Must have at least {MIN_SECRET_CHARACTERS} visible ASCII characters."
+        )
+    named = hash_key(secret)
+    if ApiKey.objects.filter(Q(key_hash=named) | Q(previous_key_hash=named)).exists():
+        raise ValidationError.of_field("secret", "Another key has this secret.")
+    return secret
 
 
 def _check_expiry(expires_at: datetime | None) -> None:

@@ -1,0 +1,78 @@
+"""What is wrong with a configuration file, by place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from rest_framework import exceptions
+
+from core.errors import ApplicationError, ValidationError
+from core.http.exception_handler import flat_details, translate
+
+Path = tuple[str | int, ...]
+
+_MAX_PROBLEMS = 20
+_WHOLE = "non_field_errors"
+
+
+class Problem(NamedTuple):
+    """A problem of the value at `path`. `place` is the file and the line, where whoever reports it knows them."""
+
+    path: Path
+    text: str
+    place: str = ""
+
+
+class InvalidConfigurationError(Exception):
+    """A file that cannot be applied, with everything that was found wrong at once."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = list(problems)
+        super().__init__(self.told(lambda _: ""))
+
+    def told(self, place: Callable[[Path], str]) -> str:
+        """Returns a line for each problem; `place` says where in the file a path is."""
+        lines = [
+            f"{known or place(path)}{dotted(path)}{': ' if path else ''}{text}" for path, text, known in self.problems
+        ]
+        more = len(lines) - _MAX_PROBLEMS
+        return "\n".join(lines[:_MAX_PROBLEMS] + ([f"and {more:,} more"] if more > 0 else []))
+
+
+def dotted(path: Path) -> str:
+    return ".".join(map(str, path))
+
+
+@contextmanager
+def within(path: Path) -> Iterator[None]:
+    """Has the failures of serializers and services raised as problems of the fields below `path`."""
+    try:
+        yield
+    except exceptions.ValidationError as error:
+        raise InvalidConfigurationError(_problems(path, flat_details(error.detail))) from None
+    except ApplicationError as error:
+        if error.details:
+            raise InvalidConfigurationError(_problems(path, error.details)) from None
+        raise InvalidConfigurationError([Problem(path, error.message)]) from None
+    except exceptions.APIException as error:
+        known = translate(error)
+        raise InvalidConfigurationError([Problem(path, known.message if known else str(error))]) from None
+
+
+@contextmanager
+def below(place: str) -> Iterator[None]:
+    """Has the failures of services raised as those of the fields below `place`."""
+    try:
+        yield
+    except ApplicationError as error:
+        details = {f"{place}.{field}": list(messages) for field, messages in (error.details or {}).items()}
+        raise ValidationError(error.message, details=details or {place: [error.message]}) from None
+
+
+def _problems(path: Path, details: Mapping[str, Any]) -> Iterator[Problem]:
+    for field, messages in details.items():
+        steps = () if field == _WHOLE else tuple(int(step) if step.isdecimal() else step for step in field.split("."))
+        for message in messages:
+            yield Problem(path + steps, str(message))

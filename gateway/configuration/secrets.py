@@ -1,0 +1,110 @@
+"""Secrets in a configuration: the file says where each is found, and never holds one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path as File
+from typing import Any
+
+from typing_extensions import override
+
+from core.encryption.fernet import UndecryptableError
+from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
+from integrations.access.credentials import MASK
+
+_WAYS = ("env", "file")
+_FORM = "Secrets do not stand in this file: write {env: NAME} or {file: PATH}."
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret with the words for where it is from. The value is None where nothing is found there, so that what is
+    stored stays; a stored secret that no encryption key reads is None as well."""
+
+    value: str | None = field(repr=False)
+    source: str = field(default="stored", compare=False)
+    # True for what is stored already, which services let go to no other host than the one that it was entered for.
+    is_kept: bool = field(default=False, compare=False)
+
+    @override
+    def __str__(self) -> str:
+        return f"({self.source})"
+
+
+def read_secret(given: Any, path: Path) -> Secret:
+    """Returns the secret that a reference leads to; an empty text stands for none. Raises InvalidConfigurationError
+    for another text, and for a file that is there and cannot be read."""
+    if isinstance(given, Secret):
+        return given
+    if given == "":
+        return Secret("", "empty")
+    if not isinstance(given, Mapping) or len(given) != 1 or not isinstance(given.get(way := next(iter(given))), str):
+        raise InvalidConfigurationError([Problem(path, _FORM)])
+    if way not in _WAYS or not given[way]:
+        raise InvalidConfigurationError([Problem(path, _FORM)])
+    if way == "env":
+        return Secret(os.environ.get(given[way]) or None, f"the variable {given[way]}")
+    return Secret(_content(given[way], path), f"the file {given[way]}")
+
+
+def read_secrets(given: Any, path: Path) -> dict[str, Secret] | None:
+    """Returns the secrets of an object of headers by their names in lower case; None where there is none."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise InvalidConfigurationError([Problem(path, "Must be an object.")])
+    return {str(name).lower(): read_secret(value, (*path, name)) for name, value in given.items()}
+
+
+def stored_secret(read: Callable[[], str]) -> Secret:
+    """Returns a stored secret, which `read` decrypts."""
+    try:
+        return Secret(read())
+    except UndecryptableError:
+        return Secret(None)
+
+
+def stored_secrets(names: Iterable[str], read: Callable[[], Mapping[str, str]]) -> dict[str, Secret]:
+    """Returns stored secrets by name, which `read` decrypts all at once."""
+    try:
+        return {name: Secret(value) for name, value in read().items()}
+    except UndecryptableError:
+        return dict.fromkeys(names, Secret(None))
+
+
+def settled(wanted: Any, stored: Any, path: Path) -> Any:
+    """Returns the wanted value with the stored secrets in place of those whose reference leads to nothing. Raises
+    InvalidConfigurationError where nothing is stored either."""
+    if isinstance(wanted, Secret) and wanted.value is None:
+        if isinstance(stored, Secret) and stored.value != "":
+            return replace(stored, is_kept=True)
+        raise InvalidConfigurationError([Problem(path, f"Is needed, and {wanted.source} is not there or empty.")])
+    if isinstance(wanted, Mapping):
+        there = stored if isinstance(stored, Mapping) else {}
+        return {name: settled(value, there.get(name), (*path, name)) for name, value in wanted.items()}
+    return wanted
+
+
+def plain(value: Any) -> Any:
+    """Returns the value with each secret itself, for a service; one that is kept is the mask that lists show of it."""
+    if isinstance(value, Secret):
+        return MASK if value.is_kept else value.value
+    if isinstance(value, Mapping):
+        return {name: plain(inner) for name, inner in value.items()}
+    return value
+
+
+def without_kept(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values without the secrets that stay as they are."""
+    return {name: value for name, value in values.items() if not (isinstance(value, Secret) and value.is_kept)}
+
+
+def _content(name: str, path: Path) -> str | None:
+    try:
+        return File(name).read_text(encoding="utf-8").strip() or None
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        raise InvalidConfigurationError([Problem(path, f"The file {name} cannot be read.")]) from None

@@ -1,0 +1,91 @@
+"""The section `alerts`: alerts on figures (docs/alerts.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+from typing_extensions import override
+
+from core.errors import ValidationError
+from gateway.alerts.channels import list_channels
+from gateway.configuration.problems import Path, below
+from gateway.configuration.sections.base import ACTOR, Differences, Section, Values, checked
+from gateway.configuration.sections.subjects import plain_filters, with_ids, with_names
+from gateway.figure_alerts.serializers import NewAlertSerializer
+from gateway.figure_alerts.services import change_alert, create_alert, delete_alert, list_alerts
+from gateway.tables.figure_alert import CHANNEL_NAME_CHARACTERS, MAX_CHANNELS_OF_ALERT, FigureAlert
+
+
+class _FileAlertSerializer(NewAlertSerializer):
+    """An alert of the file, which names its channels."""
+
+    channels = serializers.ListField(
+        child=serializers.CharField(max_length=CHANNEL_NAME_CHARACTERS),
+        required=False,
+        max_length=MAX_CHANNELS_OF_ALERT,
+    )
+
+
+class AlertsSection(Section):
+    name = "alerts"
+    required = ("query", "condition", "threshold", "window_minutes")
+    defaults = {"min_requests": 0, "repeat_minutes": None, "channels": []}
+
+    @override
+    def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
+        data = checked(_FileAlertSerializer, {**given, "name": name}, path)
+        query = {"figure": data["query"]["figure"], "filters": plain_filters(data["query"]["filters"])}
+        values = {field: data.get(field, default) for field, default in self.defaults.items()}
+        values["channels"] = sorted(values["channels"])
+        own = {field: data[field] for field in ("condition", "threshold", "window_minutes")}
+        return {"query": query, **own, **values}
+
+    @override
+    def stored(self) -> Mapping[str, Values]:
+        return {row.name: self._values(row) for row in list_alerts(self.project_id)}
+
+    @override
+    def create(self, name: str, values: Values) -> None:
+        create_alert(self.project_id, {"name": name, **self._columns(values)}, actor=ACTOR)
+
+    @override
+    def change(self, name: str, values: Values, differences: Differences) -> None:
+        change_alert(self.project_id, self._row(name).pk, self._columns(values), actor=ACTOR)
+
+    @override
+    def delete(self, name: str) -> None:
+        delete_alert(self.project_id, self._row(name).pk, actor=ACTOR)
+
+    @override
+    def exported(self, name: str, values: Values) -> Values:
+        found = super().exported(name, values)
+        if not found["query"]["filters"]:
+            del found["query"]["filters"]
+        return found
+
+    def _row(self, name: str) -> FigureAlert:
+        return list_alerts(self.project_id).get(name=name)
+
+    def _values(self, row: FigureAlert) -> Values:
+        filters = with_names(self.project_id, row.query.get("filters") or {})
+        return {
+            "query": {"figure": row.query["figure"], "filters": filters},
+            **{field: getattr(row, field) for field in ("condition", "threshold", "window_minutes")},
+            "min_requests": row.min_requests,
+            "repeat_minutes": row.repeat_minutes,
+            "channels": sorted(channel.name for channel in row.channels.all()),
+        }
+
+    def _columns(self, values: Values) -> Values:
+        query = values["query"]
+        with below("query"):
+            filters = with_ids(self.project_id, query["filters"])
+        ids = {row.name: row.pk for row in list_channels(self.project_id)}
+        for place, name in enumerate(values["channels"]):
+            if name not in ids:
+                problem = f"The project has no alert channel {name!r}."
+                raise ValidationError(f"channels.{place}: {problem}", details={f"channels.{place}": [problem]})
+        channels = [ids[name] for name in values["channels"]]
+        return {**values, "query": {**query, "filters": filters}, "channels": channels}

@@ -1,0 +1,138 @@
+"""The section `integrations`: the access to providers (docs/integrations.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from typing_extensions import override
+
+from core.encryption.fernet import decrypt
+from gateway.configuration.problems import Path, within
+from gateway.configuration.secrets import Secret, plain, read_secrets, stored_secret, stored_secrets
+from gateway.configuration.sections.base import Differences, Section, Values, checked, refuse_change
+from integrations.access.checked_deployments import checked_models, checked_prices
+from integrations.access.credentials import extra_names, masked_headers, stored_headers
+from integrations.models import ProviderIntegration
+from integrations.selectors import project_integrations
+from integrations.serializers import OPTIONS, SECRET_EXTRA, NewIntegrationSerializer
+from integrations.services import Default, IntegrationChange, add_integration, remove_integration, update_integration
+
+_SECRETS = ("api_key", *SECRET_EXTRA)
+_HEADERS = "extra_headers"
+_PLAIN = ("enabled", "base_url", "weight", "priority", "rpm", "tpm")
+
+
+class IntegrationsSection(Section):
+    name = "integrations"
+    required = ("provider", _HEADERS)
+    secrets = _SECRETS
+    defaults = {
+        "enabled": True,
+        "base_url": "",
+        **dict.fromkeys(OPTIONS, ""),
+        "weight": 1,
+        "priority": 0,
+        "rpm": None,
+        "tpm": None,
+        "models": [],
+        "prices": [],
+        "default_parameters": {},
+        "forced_parameters": {},
+        "forward_headers": None,
+    }
+
+    @override
+    def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
+        rest, secrets = self._given_secrets(given, path)
+        headers = read_secrets(rest.pop(_HEADERS, None), (*path, _HEADERS))
+        data = checked(NewIntegrationSerializer, {"provider": name, **rest, "name": name}, path)
+        fields = {field: data.get(field, default) for field, default in self.defaults.items()}
+        values: Values = {"provider": data["provider"], **fields}
+        with within(path):
+            values["models"] = checked_models(values["models"])
+            values["prices"] = checked_prices(values["prices"])
+        values["base_url"] = values["base_url"].strip().rstrip("/")
+        return {**values, **secrets, **({} if headers is None else {_HEADERS: headers})}
+
+    @override
+    def stored(self) -> Mapping[str, Values]:
+        return {row.name: _values(row) for row in project_integrations(self.project_id)}
+
+    @override
+    def create(self, name: str, values: Values) -> None:
+        change = _change({field: value for field, value in values.items() if self.defaults.get(field, ...) != value})
+        add_integration(project_id=self.project_id, provider=values["provider"], name=name, change=change, trusted=True)
+
+    @override
+    def change(self, name: str, values: Values, differences: Differences) -> None:
+        refuse_change(differences, "provider")
+        kept = {field: value for field, value in values.items() if field in differences or isinstance(value, Secret)}
+        if _HEADERS in values:
+            kept[_HEADERS] = values[_HEADERS]
+        change = _change(kept)
+        if "forward_headers" in differences and values["forward_headers"] is None:
+            change = replace(change, forward_headers=Default.OF_PROVIDER)
+        update_integration(project_id=self.project_id, name=name, change=change, trusted=True)
+
+    @override
+    def delete(self, name: str) -> None:
+        remove_integration(project_id=self.project_id, name=name)
+
+    @override
+    def exported(self, name: str, values: Values) -> Values:
+        found = super().exported(name, values)
+        if found["provider"] == name:
+            del found["provider"]
+        for entry in found.get("models", ()):
+            if entry["deployment"] == entry["model"]:
+                del entry["deployment"]
+        if "prices" in found:
+            found["prices"] = [{key: cost for key, cost in one.items() if cost is not None} for one in found["prices"]]
+        return found
+
+
+def _values(row: ProviderIntegration) -> Values:
+    values: Values = {
+        "provider": row.provider,
+        **{field: getattr(row, field) for field in _PLAIN},
+        **{name: row.options.get(name, "") for name in OPTIONS},
+        "models": [dict(entry) for entry in row.served_models],
+        "prices": [dict(entry) for entry in row.own_prices],
+        "default_parameters": row.default_parameters,
+        "forced_parameters": row.forced_parameters,
+        "forward_headers": row.forward_headers,
+    }
+    if row.encrypted_secret:
+        values["api_key"] = stored_secret(lambda: decrypt(row.encrypted_secret))
+    if row.encrypted_extra:
+        values |= stored_secrets(extra_names(row), lambda: json.loads(decrypt(row.encrypted_extra)))
+    if row.encrypted_headers:
+        values[_HEADERS] = stored_secrets(masked_headers(row), lambda: stored_headers(row))
+    return values
+
+
+def _change(values: Values) -> IntegrationChange:
+    given = plain(values)
+    limits = {
+        name: Default.OF_PROVIDER if given[name] is None else given[name] for name in ("rpm", "tpm") if name in given
+    }
+    return IntegrationChange(
+        secret=given.get("api_key"),
+        enabled=given.get("enabled"),
+        base_url=given.get("base_url"),
+        options={name: given[name] for name in OPTIONS if name in given} or None,
+        secret_extra={name: given[name] for name in SECRET_EXTRA if name in given} or None,
+        default_parameters=given.get("default_parameters"),
+        forced_parameters=given.get("forced_parameters"),
+        extra_headers=given.get(_HEADERS),
+        forward_headers=given.get("forward_headers"),
+        weight=given.get("weight"),
+        priority=given.get("priority"),
+        rpm=limits.get("rpm"),
+        tpm=limits.get("tpm"),
+        models=given.get("models"),
+        prices=given.get("prices"),
+    )

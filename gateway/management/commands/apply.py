@@ -1,0 +1,40 @@
+"""`manage.py apply`: makes projects what a file says (docs/configuration-files.md)."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from typing_extensions import override
+
+from core.management.requirements import require_tables
+from gateway.configuration.applying import projects_of
+from gateway.configuration.document import read_file, read_yaml
+from gateway.management import configuration
+
+
+class Command(BaseCommand):
+    help = "Make projects what a YAML file says: the plan is shown first. Applying a file again changes nothing."
+    requires_system_checks: list[str] = []
+
+    @override
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", help="as manage.py export writes it; - for standard input")
+        configuration.add_arguments(parser)
+        parser.add_argument(
+            "--prune", action="store_true", help="delete what a section of the file does not name any more"
+        )
+
+    @override
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_tables()
+        name = options["file"]
+        with configuration.unchanged_on_failure():
+            is_standard = name == "-"
+            content = sys.stdin.buffer.read() if is_standard else read_file(name)
+            source = read_yaml("standard input" if is_standard else name, content)
+        with configuration.unchanged_on_failure(source):
+            projects = projects_of(source)
+        configuration.apply(self, "apply", source, projects, options, prune=options["prune"])

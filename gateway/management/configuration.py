@@ -1,0 +1,102 @@
+"""What `apply` and `import_from` have in common: the plan is shown, confirmed and carried out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from core.errors import ApplicationError
+from gateway.configuration.applying import Projects, carry_out, entries_of, plan
+from gateway.configuration.document import Source
+from gateway.configuration.problems import InvalidConfigurationError
+from gateway.configuration.report import lines_of
+from gateway.configuration.sections.base import NewKeys
+
+_UNCHANGED = "Nothing was changed."
+_CHANGES_PLANNED = 2
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--plan", "--dry-run", dest="plan", action="store_true", help="only show what would change")
+    parser.add_argument("--check", action="store_true", help="only show it, with exit code 2 if anything would change")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--new-keys", type=Path, metavar="FILE", help="new file, readable by you alone, for the API keys that are made"
+    )
+
+
+@contextmanager
+def unchanged_on_failure(source: Source | None = None) -> Iterator[None]:
+    """Has what is wrong with a file told with its places, as a command's failure."""
+    try:
+        yield
+    except InvalidConfigurationError as error:
+        told = error.told(source.place if source is not None else lambda _: "")
+        raise CommandError(f"{told}\n{_UNCHANGED}") from None
+    except ApplicationError as error:
+        raise CommandError(error.message) from None
+
+
+def apply(
+    command: BaseCommand, name: str, source: Source, projects: Projects, options: dict[str, Any], *, prune: bool = False
+) -> None:
+    """Shows the plan for the projects and, unless the options say otherwise, carries it out."""
+    makes_keys = options["new_keys"] is not None
+    with unchanged_on_failure(source):
+        with _bar("planning", projects) as bar:
+            plans = plan(projects, prune=prune, makes_keys=makes_keys, done=bar.update)
+        for line in lines_of(plans):
+            command.stdout.write(line)
+        is_any = any(one.is_any for one in plans)
+        if options["check"] and is_any:
+            sys.exit(_CHANGES_PLANNED)
+        if options["plan"] or options["check"] or not is_any:
+            return
+        _confirm(options)
+        with _keys_file(options["new_keys"]) as new_keys, _bar("applying", projects) as bar:
+            carry_out(plans, projects, prune=prune, new_keys=new_keys, command=name, done=bar.update)
+    command.stdout.write("Done.")
+
+
+def _confirm(options: dict[str, Any]) -> None:
+    if options["yes"]:
+        return
+    if not sys.stdin.isatty():
+        raise CommandError(f"{_UNCHANGED} Without a terminal to ask at, --yes has it done.")
+    if input("Do it? Only yes is taken for yes: ").strip() != "yes":
+        raise CommandError(_UNCHANGED)
+
+
+@contextmanager
+def _keys_file(path: Path | None) -> Iterator[NewKeys]:
+    """Writes the keys that were made, also those before a failure. No file is overwritten, and none left empty."""
+    if path is None:
+        yield NewKeys()
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}. {_UNCHANGED}") from None
+    made = NewKeys({})
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        try:
+            yield made
+        finally:
+            if made.made:
+                json.dump(made.made, file, ensure_ascii=False, indent=2)
+                file.write("\n")
+            else:
+                path.unlink()
+
+
+def _bar(what: str, projects: Projects) -> tqdm[Any]:
+    return tqdm(total=entries_of(projects), desc=what, unit="entry", leave=False, disable=None)

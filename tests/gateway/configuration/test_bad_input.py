@@ -1,0 +1,144 @@
+"""What `manage.py apply` refuses: one sentence with file, line and field, and nothing is changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.models import Project
+from tests.gateway.configuration.commands import output, project, refusal
+
+pytestmark = pytest.mark.django_db
+
+_HEAD = "format: prompt-gateway/configuration\nformat_version: 1\n"
+
+
+@pytest.fixture(autouse=True)
+def unchanged() -> object:
+    yield
+    assert not Project.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "FILE: Is no object: a configuration has format and projects."),
+        ("- a", "FILE:1: Is no object: a configuration has format and projects."),
+        ("projects: {}", "FILE:1: format: Must be prompt-gateway/configuration."),
+        (_HEAD.replace("1", "2"), "FILE:2: format_version: Must be 1."),
+        (_HEAD + "project: {}", "FILE:3: project: There is no such field beside the projects."),
+        (_HEAD + "projects: []", "FILE:3: projects: Must be an object of at least one project by name."),
+        (_HEAD + "projects: {a: 1}", "FILE:3: projects.a: Must be an object of sections."),
+        (_HEAD + "projects: {' ': {}}", "FILE:3: projects. : The name of a project has 1 to 100 printable characters."),
+        ("a: [1", "FILE:2: Is no YAML: did not find expected ',' or ']'."),
+        ("a: *nobody", "FILE:1: Is no YAML: found undefined alias."),
+        ("a: 1\n---\nb: 2", "FILE:2: Is no YAML: but found another document."),
+        ("a: !!python/object:os.system {}", "FILE:1: a: A value of the type tag:yaml.org,2002:python/"),
+        ("a: !own 1", "FILE:1: a: A value of the type !own has no place here."),
+        ("a: 1\nb:\n  c: 1\n  c: 2", "FILE:4: b.c: Is there twice."),
+        ("? [a, b]\n: 1", "FILE:1: The name of a field is a text."),
+        (b"a: 1\nb: \xff", "FILE:2: Is not UTF-8."),
+        ("a: \x00", "FILE: Is no YAML: "),
+    ],
+)
+def test_apply__no_configuration__says_where(text: str | bytes, sentence: str, tmp_path: Path) -> None:
+    refused = refusal(text, tmp_path)
+    assert refused.startswith(sentence)
+    assert refused.endswith("Nothing was changed.")
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (["setting: {}"], "FILE:5: projects.shop.setting: There is no such section. There are: alert_channels, "),
+        (["teams: [search]"], "FILE:5: projects.shop.teams: Must be an object of entries by name."),
+        (["teams:", "  search: 1"], "FILE:6: projects.shop.teams.search: Must be an object."),
+        (["teams:", "  search:", "    rpm: 1"], "FILE:7: projects.shop.teams.search.rpm: There is no such field."),
+        (
+            ["teams: {search: {project_id: x}}"],
+            "FILE:5: projects.shop.teams.search.project_id: There is no such field.",
+        ),
+        (["settings:", "  retry_max_attempts: 99"], "FILE:6: projects.shop.settings.retry_max_attempts: Ensure this"),
+        (
+            ["settings:", "  guardrails:", "    trust_mode: on"],
+            "FILE:7: projects.shop.settings.guardrails.trust_mode: ",
+        ),
+        (["settings: 5"], "FILE:5: projects.shop.settings: Must be an object."),
+        (["integrations: {nobody: {}}"], "FILE:5: projects.shop.integrations.nobody.provider: Unknown provider."),
+        (
+            ["integrations:", "  openai:", "    api_key: sk-1234567890"],
+            "FILE:7: projects.shop.integrations.openai.api_key: Secrets do not stand in this file: write",
+        ),
+        (
+            ["integrations: {openai: {api_key: {vault: x}}}"],
+            "FILE:5: projects.shop.integrations.openai.api_key: Secrets do not stand in this file: write",
+        ),
+        (["integrations: {openai: {rpm: '5'}}"], "FILE:5: projects.shop.integrations.openai.rpm: Must be a whole"),
+        (["prices: {gpt-4o: {}}"], "FILE:5: projects.shop.prices.gpt-4o: Prices are called by provider/model"),
+        (
+            ["model_groups:", "  fast:", "    strategy: ordered", "    members:", "      - {model: a, weight: -1}"],
+            "FILE:9: projects.shop.model_groups.fast.members.0.weight: Ensure this value is greater",
+        ),
+        (["model_groups: {gpt-5: {}}"], "FILE:5: projects.shop.model_groups.gpt-5"),
+        (["api_keys: {ci: {scopes: [all]}}"], "FILE:5: projects.shop.api_keys.ci.scopes.0: "),
+        (["prompts: {p: {}}"], "FILE:5: projects.shop.prompts.p.versions: Must be a list of at least one version."),
+        (["prompts:", "  p:", "    versions:", "      - model: 5"], "FILE:8: projects.shop.prompts.p.versions.0.model"),
+        (
+            ["prompts:", "  p:", "    versions: [{system_prompt: a}]", "    labels:", "      Live: 1"],
+            "FILE:9: projects.shop.prompts.p.labels.Live: Must be 1 to 50 lower-case letters",
+        ),
+        (
+            ["prompts:", "  p:", "    versions: [{system_prompt: a}]", "    active_version: 2"],
+            "FILE:8: projects.shop.prompts.p.active_version: There is no version of this number.",
+        ),
+        (
+            ["prompts:", "  p:", "    versions:", "      - messages: [{prompt: nobody}]"],
+            "FILE:8: projects.shop.prompts.p.versions.0.messages.0.prompt: ",
+        ),
+        (["alerts: {a: {query: {figure: nothing}}}"], "FILE:5: projects.shop.alerts.a"),
+        (
+            ["dashboards:", "  d:", "    charts:", "      - {title: a, kind: line, figures: [nothing]}"],
+            "FILE:8: projects.shop.dashboards.d.charts.0.figures: There is no figure 'nothing'.",
+        ),
+    ],
+)
+def test_apply__wrong_value__says_where(lines: list[str], sentence: str, tmp_path: Path) -> None:
+    refused = refusal(project(*lines), tmp_path)
+    assert sentence in refused
+    assert "sk-1234567890" not in refused
+
+
+def test_apply__several_wrong_values__all_at_once(tmp_path: Path) -> None:
+    refused = refusal(project("teams:", "  a: {rate_limit_rpm: 0}", "  b: {rate_limit_tpm: 0}"), tmp_path)
+    assert [line.partition(": ")[0] for line in refused.splitlines()] == ["FILE:6", "FILE:7", "Nothing was changed."]
+
+
+def test_apply__missing_file__says_so(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=r"nothing\.yaml: Cannot be read: No such file or directory"):
+        output("apply", str(tmp_path / "nothing.yaml"))
+
+
+def test_apply__file_of_many_megabytes__is_refused_by_its_size(tmp_path: Path) -> None:
+    with (tmp_path / "gateway.yaml").open("wb") as file:
+        file.truncate(32_000_001)
+    with pytest.raises(Exception, match=r"gateway\.yaml: Has more than 32 MB"):
+        output("apply", str(tmp_path / "gateway.yaml"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: " + "[" * 5000,
+        "\n".join(" " * depth + f"k{depth}:" for depth in range(500)),
+        "a: &a [*a]",
+    ],
+)
+def test_apply__nested_without_end__is_refused(text: str, tmp_path: Path) -> None:
+    assert refusal(text, tmp_path).startswith("FILE")
+
+
+def test_apply__aliases_of_aliases__stand_for_too_much(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 9)]
+    assert "Aliases stand for more than 2,000,000 values here." in refusal("\n".join(lines), tmp_path)
