@@ -20,10 +20,11 @@ class BootstrappedProject:
     api_key: str
 
 
-def register_project(project: Project) -> None:
-    """Saves a new project and notifies the other apps by a signal, in one transaction."""
+def register_project(project: Project, *, is_described: bool = False) -> None:
+    """Saves a new project and notifies the other apps by a signal, in one transaction. One that `is_described` gets
+    nothing that a first project finds in the environment."""
     with transaction.atomic():
-        first = not Project.objects.exists()
+        first = not is_described and not Project.objects.exists()
         project.save(force_insert=True)
         project_created.send(sender=Project, project=project, first=first)
 

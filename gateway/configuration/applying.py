@@ -39,7 +39,7 @@ def projects_of(source: Source) -> Projects:
 
 
 def entries_of(projects: Projects) -> int:
-    """Returns the number of entries, as `plan` and `carry_out` announce each."""
+    """Returns the number of entries, each of which `plan` and `carry_out` announce twice: read, and compared."""
     return sum(
         len(section) if isinstance(section, Mapping) and name != "settings" else 1
         for project in projects.values()
@@ -85,7 +85,7 @@ def _bring(
     is_new = project is None
     if project is None:
         project = Project(name=name)
-        register_project(project)
+        register_project(project, is_described="integrations" in given)
     changes, unnamed = bring_to(project, given, prune=prune, new_keys=new_keys, done=done)
     return ProjectPlan(name, is_new, changes, unnamed)
 

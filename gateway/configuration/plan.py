@@ -88,10 +88,10 @@ def bring_to(
 ) -> tuple[list[Change], int]:
     """Makes the project what the file says, within a transaction, and returns what was changed, and the number of
     entries that the file does not name and that stay. Raises InvalidConfigurationError; the caller has the transaction
-    undone. `done` is called for each entry."""
+    undone. `done` is called twice for each entry."""
     path: Path = ("projects", project.name)
     _refuse_unknown(given, {kind.name for kind in SECTIONS}, path, "section")
-    wanted = _settled(_read(project, given, path, new_keys))
+    wanted = _settled(_read(project, given, path, new_keys, done))
     changes: list[Change] = []
     for one in wanted:
         changes += _create_and_change(one, done)
@@ -112,7 +112,9 @@ def sections_of(project: Project) -> Iterator[tuple[Section, Mapping[str, Values
         yield section, section.stored()
 
 
-def _read(project: Project, given: Mapping[str, Any], path: Path, new_keys: NewKeys) -> list[_Wanted]:
+def _read(
+    project: Project, given: Mapping[str, Any], path: Path, new_keys: NewKeys, done: Callable[[], object]
+) -> list[_Wanted]:
     """Returns the sections that the file has. Raises InvalidConfigurationError with the problems of all of them."""
     problems: list[Problem] = []
     found = []
@@ -127,6 +129,7 @@ def _read(project: Project, given: Mapping[str, Any], path: Path, new_keys: NewK
                 entries[name] = _entry(section, name, values, at)
             except InvalidConfigurationError as error:
                 problems += error.problems
+            done()
         found.append(_Wanted(section, start, entries, section.stored()))
     if problems:
         raise InvalidConfigurationError(problems)

@@ -14,7 +14,7 @@ _SIGNS = {Action.CREATE: "+", Action.CHANGE: "~", Action.DELETE: "-"}
 _MAX_CHARACTERS = 100
 
 
-def lines_of(plans: Sequence[ProjectPlan]) -> Iterator[str]:
+def lines_of(plans: Sequence[ProjectPlan], *, can_prune: bool) -> Iterator[str]:
     """Yields the lines of a plan: each change with its fields, then the numbers of all."""
     for plan in plans:
         if plan.is_any:
@@ -23,7 +23,7 @@ def lines_of(plans: Sequence[ProjectPlan]) -> Iterator[str]:
             yield from _change(change)
     yield summary(plans)
     unnamed = sum(plan.unnamed for plan in plans)
-    if unnamed:
+    if unnamed and can_prune:
         yield f"{unnamed:,} that the file does not name stay; --prune deletes them."
 
 

@@ -45,7 +45,7 @@ def read_secret(given: Any, path: Path) -> Secret:
     if way not in _WAYS or not given[way]:
         raise InvalidConfigurationError([Problem(path, _FORM)])
     if way == "env":
-        return Secret(os.environ.get(given[way]) or None, f"the variable {given[way]}")
+        return Secret(os.environ.get(given[way], "").strip() or None, f"the variable {given[way]}")
     return Secret(_content(given[way], path), f"the file {given[way]}")
 
 

@@ -46,15 +46,13 @@ def unchanged_on_failure(source: Source | None = None) -> Iterator[None]:
         raise CommandError(error.message) from None
 
 
-def apply(
-    command: BaseCommand, name: str, source: Source, projects: Projects, options: dict[str, Any], *, prune: bool = False
-) -> None:
+def apply(command: BaseCommand, name: str, source: Source, projects: Projects, options: dict[str, Any]) -> None:
     """Shows the plan for the projects and, unless the options say otherwise, carries it out."""
-    makes_keys = options["new_keys"] is not None
+    makes_keys, prune = options["new_keys"] is not None, bool(options.get("prune"))
     with unchanged_on_failure(source):
         with _bar("planning", projects) as bar:
             plans = plan(projects, prune=prune, makes_keys=makes_keys, done=bar.update)
-        for line in lines_of(plans):
+        for line in lines_of(plans, can_prune="prune" in options):
             command.stdout.write(line)
         is_any = any(one.is_any for one in plans)
         if options["check"] and is_any:
@@ -99,4 +97,4 @@ def _keys_file(path: Path | None) -> Iterator[NewKeys]:
 
 
 def _bar(what: str, projects: Projects) -> tqdm[Any]:
-    return tqdm(total=entries_of(projects), desc=what, unit="entry", leave=False, disable=None)
+    return tqdm(total=2 * entries_of(projects), desc=what, unit="entry", leave=False, disable=None)

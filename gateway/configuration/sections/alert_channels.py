@@ -18,7 +18,7 @@ from gateway.tables.figure_alert import AlertChannel
 
 class AlertChannelsSection(Section):
     name = "alert_channels"
-    required = ("kind",)
+    without_default = ("kind",)
     secrets = ("url",)
     defaults = {"emails": [], "receives_project_alerts": False}
 

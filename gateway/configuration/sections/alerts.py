@@ -30,7 +30,7 @@ class _FileAlertSerializer(NewAlertSerializer):
 
 class AlertsSection(Section):
     name = "alerts"
-    required = ("query", "condition", "threshold", "window_minutes")
+    without_default = ("query", "condition", "threshold", "window_minutes")
     defaults = {"min_requests": 0, "repeat_minutes": None, "channels": []}
 
     @override

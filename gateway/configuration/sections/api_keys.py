@@ -33,7 +33,7 @@ class ApiKeysSection(Section):
     Those that have expired are found, and neither exported nor pruned."""
 
     name = "api_keys"
-    required = ("scopes",)
+    without_default = ("scopes",)
     secrets = (_FIELD,)
     defaults = {
         "expires_at": None,

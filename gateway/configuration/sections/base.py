@@ -49,7 +49,8 @@ class Section(ABC):
     new_keys: NewKeys = field(default_factory=NewKeys)
 
     name: ClassVar[str]
-    required: ClassVar[tuple[str, ...]] = ()
+    # The fields that the defaults have no value for.
+    without_default: ClassVar[tuple[str, ...]] = ()
     defaults: ClassVar[Mapping[str, Any]] = {}
     secrets: ClassVar[tuple[str, ...]] = ()
     # The only entry of a section of that kind is the section itself, and is always there.
@@ -58,7 +59,7 @@ class Section(ABC):
     @classmethod
     def fields(cls) -> frozenset[str]:
         """Returns the fields that an entry of the file may have."""
-        return frozenset({*cls.required, *cls.defaults, *cls.secrets})
+        return frozenset({*cls.without_default, *cls.defaults, *cls.secrets})
 
     @property
     def project_id(self) -> UUID:

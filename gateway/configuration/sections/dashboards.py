@@ -29,7 +29,7 @@ class DashboardsSection(Section):
     """Shared dashboards by name. Of several with one name each has its owner behind it."""
 
     name = "dashboards"
-    required = ("charts",)
+    without_default = ("charts",)
 
     @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:

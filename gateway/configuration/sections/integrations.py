@@ -14,7 +14,8 @@ from gateway.configuration.problems import Path, within
 from gateway.configuration.secrets import Secret, plain, read_secrets, stored_secret, stored_secrets
 from gateway.configuration.sections.base import Differences, Section, Values, checked, refuse_change
 from integrations.access.checked_deployments import checked_models, checked_prices
-from integrations.access.credentials import extra_names, masked_headers, stored_headers
+from integrations.access.completeness import checked_service_account
+from integrations.access.credentials import extra_names, is_service_account, masked_headers, stored_headers
 from integrations.models import ProviderIntegration
 from integrations.selectors import project_integrations
 from integrations.serializers import OPTIONS, SECRET_EXTRA, NewIntegrationSerializer
@@ -27,7 +28,7 @@ _PLAIN = ("enabled", "base_url", "weight", "priority", "rpm", "tpm")
 
 class IntegrationsSection(Section):
     name = "integrations"
-    required = ("provider", _HEADERS)
+    without_default = ("provider", _HEADERS)
     secrets = _SECRETS
     defaults = {
         "enabled": True,
@@ -54,6 +55,8 @@ class IntegrationsSection(Section):
         with within(path):
             values["models"] = checked_models(values["models"])
             values["prices"] = checked_prices(values["prices"])
+            if "api_key" in secrets:
+                secrets["api_key"] = _as_stored(secrets["api_key"])
         values["base_url"] = values["base_url"].strip().rstrip("/")
         return {**values, **secrets, **({} if headers is None else {_HEADERS: headers})}
 
@@ -112,6 +115,13 @@ def _values(row: ProviderIntegration) -> Values:
     if row.encrypted_headers:
         values[_HEADERS] = stored_secrets(masked_headers(row), lambda: stored_headers(row))
     return values
+
+
+def _as_stored(secret: Secret) -> Secret:
+    """Returns a key as it is stored: the JSON of a service account is put in one line."""
+    if not secret.value or not is_service_account(secret.value):
+        return secret
+    return replace(secret, value=checked_service_account(secret.value, any_token_server=True))
 
 
 def _change(values: Values) -> IntegrationChange:

@@ -15,7 +15,7 @@ from gateway.model_groups.services import change_group, create_group, delete_gro
 
 class ModelGroupsSection(Section):
     name = "model_groups"
-    required = ("strategy", "members")
+    without_default = ("strategy", "members")
 
     @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:

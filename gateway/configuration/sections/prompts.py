@@ -36,7 +36,7 @@ _EMPTY = asdict(VersionContent())
 
 class PromptsSection(Section):
     name = "prompts"
-    required = ("versions", "active_version", "labels")
+    without_default = ("versions", "active_version", "labels")
     defaults = {"description": ""}
 
     @override

@@ -27,7 +27,7 @@ _HEADERS = "headers"
 
 class TraceDestinationsSection(Section):
     name = "trace_destinations"
-    required = ("endpoint", _HEADERS)
+    without_default = ("endpoint", _HEADERS)
     defaults = {"enabled": True, "sampling_ratio": 1.0, "include_content": False}
 
     @override

@@ -37,4 +37,4 @@ class Command(BaseCommand):
             source = read_yaml("standard input" if is_standard else name, content)
         with configuration.unchanged_on_failure(source):
             projects = projects_of(source)
-        configuration.apply(self, "apply", source, projects, options, prune=options["prune"])
+        configuration.apply(self, "apply", source, projects, options)

@@ -168,6 +168,14 @@ def test_apply__nothing_made__no_file_of_keys_is_left(tmp_path: Path) -> None:
     assert not (tmp_path / "keys.json").exists()
 
 
+def test_apply__first_project__has_the_integrations_of_the_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1234567890")
+    applied(project("integrations: {groq: {api_key: {env: OPENAI_API_KEY}}}"), tmp_path)
+    assert [row.name for row in ProviderIntegration.objects.all()] == ["groq"]
+
+
 def test_apply__secret_of_a_key_changes__the_former_one_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = project("api_keys: {ci: {scopes: [gateway], secret: {env: CI_KEY}}}")
     monkeypatch.setenv("CI_KEY", "first-secret-of-the-build")
@@ -178,6 +186,42 @@ def test_apply__secret_of_a_key_changes__the_former_one_ends(tmp_path: Path, mon
 
     assert find_key(hash_key("first-secret-of-the-build")) is None
     assert find_key(hash_key("other-secret-of-the-build")) is not None
+
+
+@pytest.mark.parametrize(
+    ("secret", "problem"),
+    [
+        ("sk-1234", "Must have at least 20 visible ASCII characters."),
+        ("with blanks in it, though it is long", "Must have at least 20 visible ASCII characters."),
+        ("the-secret-of-another-key", "Another key has this secret."),
+    ],
+)
+def test_apply__secret_of_a_key_that_it_cannot_have__is_refused(
+    secret: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_KEY", "the-secret-of-another-key")
+    applied(project("api_keys: {other: {scopes: [gateway], secret: {env: OTHER_KEY}}}"), tmp_path)
+    monkeypatch.setenv("CI_KEY", secret)
+
+    refused = refusal(project("api_keys: {ci: {scopes: [gateway], secret: {env: CI_KEY}}}"), tmp_path)
+
+    assert refused.startswith(f"FILE:5: projects.shop.api_keys.ci.secret: {problem}")
+    assert secret not in refused
+
+
+def test_apply__scopes_of_a_key__do_not_change(tmp_path: Path) -> None:
+    applied(project("api_keys: {ci: {scopes: [gateway]}}"), tmp_path, "--new-keys", str(tmp_path / "keys.json"))
+    refused = refusal(project("api_keys: {ci: {scopes: [manage]}}"), tmp_path)
+    assert "projects.shop.api_keys.ci.scopes: Stays ['gateway']" in refused
+
+
+def test_apply__several_missing_secrets__all_at_once(tmp_path: Path) -> None:
+    text = project("integrations:", "  openai: {api_key: {env: NO_A}}", "  groq: {api_key: {file: /no/b}}")
+    assert [line.partition(": Is")[0] for line in refusal(text, tmp_path).splitlines()] == [
+        "FILE:6: projects.shop.integrations.openai.api_key",
+        "FILE:7: projects.shop.integrations.groq.api_key",
+        "Nothing was changed.",
+    ]
 
 
 def test_apply__secret_from_a_file__without_its_last_line_end(tmp_path: Path) -> None:

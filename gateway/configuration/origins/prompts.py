@@ -1,0 +1,107 @@
+"""Prompts of other products as the file has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gateway.configuration.origins.remaining import Remaining
+from gateway.configuration.problems import Path
+from prompts.content.messages import INCLUDE, INSTRUCTION_ROLES, ROLES
+from prompts.content.templating import find_placeholders
+from prompts.content.version import MAX_TEMPERATURE, MAX_TOKENS
+from prompts.labels import name_problem
+from prompts.models import COMMIT_MESSAGE_CHARACTERS
+
+_TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\{%[^%]*%\}|@@@langfusePrompt:[^@]*@@@")
+_NOT_IN_A_LABEL = re.compile(r"[^a-z0-9._-]+")
+
+
+def content_of(
+    remaining: Remaining, path: Path, messages: Sequence[Mapping[str, str]], *, parameters: Path, message: str = ""
+) -> dict[str, Any]:
+    """Returns a version with these messages, and the parameters of a request that stand at `parameters`."""
+    found: dict[str, Any] = dict(_texts(messages))
+    for name, theirs in (("model", "model"), ("response_format", "response_format"), ("tools", "tools")):
+        value = remaining.take(*parameters, theirs)
+        if value:
+            found[name] = value
+    for name, largest in (("temperature", MAX_TEMPERATURE), ("max_tokens", MAX_TOKENS)):
+        number = remaining.take_number(*parameters, name)
+        if number is None:
+            continue
+        if 0 <= number <= largest:
+            found[name] = number
+        else:
+            remaining.note((*parameters, name), f"is above {largest} and left out")
+    if message:
+        found["commit_message"] = message[:COMMIT_MESSAGE_CHARACTERS]
+        if len(message) > COMMIT_MESSAGE_CHARACTERS:
+            remaining.note(path, f"of its message the first {COMMIT_MESSAGE_CHARACTERS:,} characters are kept")
+    return found
+
+
+def messages_of(
+    remaining: Remaining, path: Path, given: Sequence[Any], rewritten: Callable[[str], str]
+) -> list[dict[str, str]]:
+    """Returns the messages that a version can have, and notes the others. `rewritten` turns placeholders into ours."""
+    found: list[dict[str, str]] = []
+    others = False
+    for place, one in enumerate(given):
+        at = (*path, place)
+        if isinstance(one, Mapping) and set(one) == {INCLUDE}:
+            found.append(dict(one))
+            continue
+        role, text = (one.get("role"), _text_of(one.get("content"))) if isinstance(one, Mapping) else (None, None)
+        if role not in ROLES or not text:
+            remaining.note(at, "is no message of text, and is left out")
+        elif role in INSTRUCTION_ROLES and others:
+            remaining.note(at, "an instruction behind other messages is left out: move it to the beginning")
+        else:
+            others = others or role not in INSTRUCTION_ROLES
+            found.append({"role": role, "content": checked_text(remaining, at, rewritten(text))})
+    return found
+
+
+def checked_text(remaining: Remaining, path: Path, text: str) -> str:
+    """Returns the text, and notes what looks like a part of a template and is plain text here."""
+    known = {placeholder.start for placeholder in find_placeholders(text)}
+    foreign = [found[0] for found in _TEMPLATE.finditer(text) if found.start() not in known]
+    if foreign:
+        remaining.note(path, f"{foreign[0][:40]} is no placeholder here, and stays as text")
+    return text
+
+
+def label_of(remaining: Remaining, path: Path, name: str) -> str:
+    """Returns the name of a label, changed where labels here have other characters; empty for none."""
+    found = _NOT_IN_A_LABEL.sub("-", name.lower()).strip("-._")
+    if name_problem(found):
+        remaining.note(path, f"{name}: no label here is called so; it is left out")
+        return ""
+    if found != name:
+        remaining.note(path, f"the label {name} is called {found} here")
+    return found
+
+
+def variables_of(texts: Sequence[str], types: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Returns the declarations of the placeholders in texts; `types` are the known ones."""
+    names = dict.fromkeys(placeholder.name for text in texts for placeholder in find_placeholders(text))
+    return [{"name": name, "type": types.get(name, "string"), "required": True} for name in names]
+
+
+def _texts(messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Returns one system message as the prompt, which a client's messages follow."""
+    if len(messages) == 1 and messages[0].get("role") == "system":
+        return {"system_prompt": messages[0]["content"]}
+    return {"messages": list(messages)}
+
+
+def _text_of(content: Any) -> str:
+    """Returns the text of a content, which may be in parts of text; empty for any other."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    if not parts or not all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in parts):
+        return ""
+    return "\n".join(part["text"] for part in parts)

@@ -1,0 +1,119 @@
+"""A foreign configuration of which each value is taken once: what nobody has taken is told, and not lost in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from gateway.configuration.problems import InvalidConfigurationError, Path, Problem, dotted
+
+_NO_COUNTERPART = "has no counterpart here"
+
+
+class Note(NamedTuple):
+    """What a person has to know about one value. Values themselves may be secrets, and are in no note."""
+
+    path: Path
+    text: str
+
+
+@dataclass
+class Imported:
+    """A project in the form of the file that `apply` reads, and the notes about what it was read from."""
+
+    project: dict[str, Any] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+
+class Remaining:
+    """The values that have not been taken yet. `reasons` say by pattern of the dotted path, such as
+    `general_settings.database_*`, why a value has no counterpart, or what stands in for it."""
+
+    def __init__(self, values: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
+        self._values: Any = deepcopy(dict(values))
+        self._reasons = reasons
+        self.notes: list[Note] = []
+
+    def take(self, *path: str | int) -> Any:
+        """Returns a value, which is taken with all that is in it; None where there is none."""
+        holder = self._at(path[:-1])
+        if isinstance(holder, list) and isinstance(path[-1], int) and path[-1] < len(holder):
+            found, holder[path[-1]] = holder[path[-1]], None
+            return found
+        return holder.pop(path[-1], None) if isinstance(holder, dict) else None
+
+    def take_text(self, *path: str | int) -> str:
+        """Returns a text, empty where there is none. Raises InvalidConfigurationError for anything else."""
+        return str(self._take_a((str, int, float), "a text", path) or "")
+
+    def take_number(self, *path: str | int) -> int | float | None:
+        found: int | float | None = self._take_a((int, float), "a number", path)
+        return found
+
+    def take_list(self, *path: str | int) -> list[Any]:
+        return self._take_a((list,), "a list", path) or []
+
+    def take_object(self, *path: str | int) -> dict[str, Any]:
+        return self._take_a((dict,), "an object", path) or {}
+
+    def size(self, *path: str | int) -> int:
+        """Returns the number of entries of a list. Raises InvalidConfigurationError for anything else."""
+        found = self._at(path)
+        if found is not None and not isinstance(found, list):
+            raise InvalidConfigurationError([Problem(path, "Must be a list.")])
+        return len(found or ())
+
+    def names(self, *path: str | int) -> list[str]:
+        """Returns the names in an object. Raises InvalidConfigurationError for anything else."""
+        found = self._at(path)
+        if found is not None and not isinstance(found, dict):
+            raise InvalidConfigurationError([Problem(path, "Must be an object.")])
+        return list(found or ())
+
+    def fill(self, path: Path, values: Mapping[str, Any]) -> None:
+        """Adds values to an object, which keeps its own."""
+        found = self._at(path)
+        if isinstance(found, dict):
+            found.update({name: value for name, value in values.items() if name not in found})
+
+    def note(self, path: Path, text: str) -> None:
+        self.notes.append(Note(path, text))
+
+    def told(self) -> list[Note]:
+        """Returns all notes, those about what nobody has taken behind the others."""
+        return [*self.notes, *(Note(path, self._reason(path)) for path in _leaves(self._values, ()))]
+
+    def _at(self, path: Path) -> Any:
+        found = self._values
+        for step in path:
+            if isinstance(found, dict):
+                found = found.get(str(step))
+            elif isinstance(found, list) and isinstance(step, int) and step < len(found):
+                found = found[step]
+            else:
+                return None
+        return found
+
+    def _take_a(self, kinds: tuple[type, ...], words: str, path: Path) -> Any:
+        found = self.take(*path)
+        if found is None or (isinstance(found, kinds) and not isinstance(found, bool)):
+            return found
+        raise InvalidConfigurationError([Problem(path, f"Must be {words}.")])
+
+    def _reason(self, path: Path) -> str:
+        name = dotted(path)
+        return next((text for form, text in self._reasons.items() if fnmatchcase(name, form)), _NO_COUNTERPART)
+
+
+def _leaves(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, (*path, name))
+    elif isinstance(value, list) and value:
+        for place, inner in enumerate(value):
+            yield from _leaves(inner, (*path, place))
+    elif value is not None and value not in ({}, []):
+        yield path

@@ -1,0 +1,329 @@
+"""`manage.py import_from litellm`: five files in the shapes of published ones, and each of the settings used most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import CommandError
+
+from core.keys.services import find_key, hash_key
+from core.models import Project
+from gateway.configuration.origins.litellm import read
+from gateway.configuration.origins.remaining import Imported
+from gateway.configuration.problems import InvalidConfigurationError
+from gateway.selectors import model_groups, project_settings
+from integrations.access.credentials import credentials_of
+from integrations.models import ProviderIntegration
+from tests.gateway.configuration.commands import output
+from tests.gateway.configuration.origins.accounted import unaccounted
+
+FILES = Path(__file__).parent / "files"
+PUBLISHED = sorted(FILES.glob("litellm-*.yaml"))
+ENVIRONMENT = {
+    "HOUSE_AZURE_BASE": "https://house.openai.azure.com/",
+    "HOUSE_AZURE_VERSION": "2024-10-21",
+    "ATELIER_LOCAL_BASE": "http://127.0.0.1:8080/v1",
+    "ATELIER_PROJECT": "atelier",
+    "ATELIER_LOCATION": "europe-west4",
+    "SLACK_WEBHOOK_URL": "https://hooks.slack.example.com/services/T0",
+}
+
+
+def imported(text: str, environ: dict[str, str] | None = None) -> Imported:
+    return read(yaml.safe_load(text), ENVIRONMENT if environ is None else environ)
+
+
+def told(found: Imported) -> dict[str, str]:
+    return {".".join(map(str, note.path)): note.text for note in found.notes}
+
+
+def model(**params: Any) -> str:
+    entry = {"model_name": "m", "litellm_params": {"model": "openai/gpt-4o", "api_key": "os.environ/K", **params}}
+    return yaml.safe_dump({"model_list": [entry]})
+
+
+@pytest.mark.parametrize("file", PUBLISHED, ids=lambda file: file.stem)
+def test_read__published_shapes__nothing_is_lost_in_silence(file: Path) -> None:
+    values = yaml.safe_load(file.read_text())
+    environ = {**ENVIRONMENT, **values.get("environment_variables", {})}
+    assert unaccounted(values, read(values, ENVIRONMENT), environ) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("file", PUBLISHED, ids=lambda file: file.stem)
+def test_import_from__published_shapes__import_and_change_nothing_again(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = tmp_path / "account.json"
+    account.write_text(
+        '{"client_email": "a@b", "private_key": "k", "token_uri": "https://oauth2.googleapis.com/token"}'
+    )
+    for name, value in {**ENVIRONMENT, "GOOGLE_APPLICATION_CREDENTIALS": str(account)}.items():
+        monkeypatch.setenv(name, value)
+    for name in _references(yaml.safe_load(file.read_text())):
+        if name not in ENVIRONMENT:
+            monkeypatch.setenv(name, f"secret-of-{name.lower()}-0123456789")
+    command = ("import_from", "litellm", str(file), "--project", "moved")
+
+    printed = output(*command, "--yes")
+    again = output(*command, "--check")
+
+    assert printed.endswith("Done.\n")
+    assert "No changes: all is as the file says." in again
+    assert "secret-of-" not in printed + again
+    assert "in-the-file-0123" not in printed
+    assert ProviderIntegration.objects.filter(project__name="moved").exists()
+
+
+@pytest.mark.django_db
+def test_import_from__everything__is_what_it_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DEPOT_AWS_ID", "DEPOT_ANTHROPIC_KEY"):
+        monkeypatch.setenv(name, f"secret-of-{name}")
+    monkeypatch.setenv("SLACK_WEBHOOK_URL", ENVIRONMENT["SLACK_WEBHOOK_URL"])
+
+    output("import_from", "litellm", str(FILES / "litellm-router.yaml"), "--project", "depot", "--yes")
+
+    depot = Project.objects.get(name="depot")
+    rows = {row.name: row for row in ProviderIntegration.objects.filter(project=depot)}
+    assert sorted(rows) == ["anthropic", "bedrock", "bedrock-2", "ollama", "openai"]
+    europe, america = rows["bedrock"], rows["bedrock-2"]
+    assert (europe.weight, europe.rpm, europe.tpm, europe.options["region"]) == (3, 60, 100_000, "eu-west-1")
+    assert (america.priority, america.rpm) == (2, 30)
+    assert credentials_of(europe).extra["secret_access_key"] == "aws-secret-in-the-file"
+    assert credentials_of(rows["anthropic"]).secret == "secret-of-DEPOT_ANTHROPIC_KEY"
+    assert {"model": "house", "deployment": "anthropic.claude-sonnet-5"} in europe.served_models
+    assert rows["ollama"].base_url == "http://10.0.0.9:11434/v1"
+    assert rows["openai"].default_parameters == {"top_k": 3}
+    assert credentials_of(rows["openai"]).extra_headers == {"x-team": "depot"}
+    groups = model_groups(depot.pk)
+    assert list(groups["small"].weights) == ["ollama/small", "bedrock/claude-house", "anthropic/claude-house"]
+    assert groups["group-claude-house"].weights["openai/gpt-4o"] == 0
+    assert next(iter(groups["group-gpt-4o"].weights)) == "openai/gpt-4o"
+    settings = project_settings(depot.pk)
+    assert (settings.retry_max_attempts, str(settings.monthly_budget_usd)) == (10, "1000")
+    assert settings.budget_hard_stop
+    assert settings.fallback_order == ("openai",)
+    assert settings.guardrails.pii_block_on_detect
+    assert settings.guardrails.trust_mode == "monitor"
+    assert depot.alert_channels.get().receives_project_alerts
+
+
+@pytest.mark.django_db
+def test_import_from__master_key__clients_go_on_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER", "sk-a-master-key-of-litellm")
+    file = tmp_path / "config.yaml"
+    file.write_text("general_settings: {master_key: os.environ/MASTER}\n")
+    output("import_from", "litellm", str(file), "--project", "p", "--yes")
+    record = find_key(hash_key("sk-a-master-key-of-litellm"))
+    assert record is not None
+    assert record.scopes == {"gateway", "manage"}
+
+
+@pytest.mark.django_db
+def test_import_from__settings_of_a_project_that_is_there__stay(tmp_path: Path) -> None:
+    text = "format: prompt-gateway/configuration\nformat_version: 1\nprojects: {p: {settings: {log_content: false}}}\n"
+    (tmp_path / "own.yaml").write_text(text)
+    output("apply", str(tmp_path / "own.yaml"), "--yes")
+    (tmp_path / "config.yaml").write_text("router_settings: {num_retries: 4}\n")
+    output("import_from", "litellm", str(tmp_path / "config.yaml"), "--project", "p", "--yes")
+    settings = project_settings(Project.objects.get(name="p").pk)
+    assert (settings.log_content, settings.retry_max_attempts) == (False, 5)
+
+
+@pytest.mark.django_db
+def test_import_from__output__is_a_file_for_apply_without_secrets(tmp_path: Path) -> None:
+    written = tmp_path / "gateway.yaml"
+    source = str(FILES / "litellm-router.yaml")
+    printed = output("import_from", "litellm", source, "--project", "depot", "--output", str(written))
+    text = written.read_text()
+    assert "litellm-router.yaml:" in printed
+    assert not Project.objects.exists()
+    assert "in-the-file" not in text
+    integrations = yaml.safe_load(text)["projects"]["depot"]["integrations"]
+    assert integrations["openai"]["api_key"] == {"env": "DEPOT_OPENAI_API_KEY"}
+    assert integrations["anthropic"]["api_key"] == {"env": "DEPOT_ANTHROPIC_KEY"}
+
+
+# The settings that published configurations use most, each by itself.
+
+
+@pytest.mark.parametrize(
+    ("theirs", "provider", "own"),
+    [
+        ("openai/gpt-4o", "openai", "gpt-4o"),
+        ("gpt-4o", "openai", "gpt-4o"),
+        ("azure/my-dep", "azure_openai", "my-dep"),
+        ("anthropic/claude-sonnet-5", "anthropic", "claude-sonnet-5"),
+        ("gemini/gemini-3-flash", "google", "gemini-3-flash"),
+        ("groq/llama-3.3-70b", "groq", "llama-3.3-70b"),
+        ("together_ai/a/b", "together", "a/b"),
+        ("hosted_vllm/my-model", "vllm", "my-model"),
+        ("bedrock/converse/anthropic.claude", "bedrock", "anthropic.claude"),
+        ("bedrock/us.amazon.nova-pro-v1:0", "bedrock", "us.amazon.nova-pro-v1:0"),
+    ],
+)
+def test_read__model__leads_to_the_provider(theirs: str, provider: str, own: str) -> None:
+    params = {"aws_region_name": "us-east-1"} if provider == "bedrock" else {}
+    base = {"api_base": "https://a.example.com/v1"} if provider in ("azure_openai", "vllm") else {}
+    (entry,) = imported(model(model=theirs, **params, **base)).project["integrations"].values()
+    assert entry.get("provider", provider) == provider
+    assert entry["models"] == [{"model": "m", **({} if own == "m" else {"deployment": own})}]
+
+
+def test_read__api_base__of_another_host_is_a_compatible_server() -> None:
+    found = imported(model(api_base="http://10.0.0.1:8000/v1")).project["integrations"]
+    assert found["openai_compatible"]["base_url"] == "http://10.0.0.1:8000/v1"
+
+
+def test_read__api_key__is_a_reference_or_the_vendors_variable() -> None:
+    assert imported(model()).project["integrations"]["openai"]["api_key"] == {"env": "K"}
+    found = imported("model_list: [{model_name: m, litellm_params: {model: groq/a}}]").project["integrations"]
+    assert found["groq"]["api_key"] == {"env": "GROQ_API_KEY"}
+
+
+def test_read__limits_and_weight__are_each_deployments_own() -> None:
+    entries = [
+        {
+            "model_name": name,
+            "litellm_params": {"model": "openai/gpt-4o", "api_key": "os.environ/K", "rpm": 5, "order": 2},
+        }
+        for name in ("a", "b")
+    ]
+    found = imported(yaml.safe_dump({"model_list": entries})).project["integrations"]
+    assert [(one["rpm"], one["priority"], one["models"][0]["model"]) for one in found.values()] == [
+        (5, 2, "a"),
+        (5, 2, "b"),
+    ]
+
+
+def test_read__parameters__are_defaults_of_the_provider() -> None:
+    found = imported(model(temperature=0, max_tokens=50, reasoning_effort="low")).project["integrations"]["openai"]
+    assert found["default_parameters"] == {"temperature": 0, "max_tokens": 50, "reasoning_effort": "low"}
+
+
+def test_read__costs__are_prices_of_a_million_tokens() -> None:
+    found = imported(model(input_cost_per_token=0.0000025, output_cost_per_token=0.00001)).project
+    assert found["integrations"]["openai"]["prices"] == [
+        {"model": "m", "input_cost_per_1m": "2.5", "output_cost_per_1m": "10"}
+    ]
+
+
+def test_read__fallbacks__are_a_group_of_the_same_name() -> None:
+    text = model() + "router_settings: {fallbacks: [{m: [gpt-4.1, o4-mini]}]}\n"
+    assert imported(text).project["model_groups"]["m"] == {
+        "strategy": "ordered",
+        "members": [{"model": "openai/m"}, {"model": "gpt-4.1"}, {"model": "o4-mini"}],
+    }
+
+
+def test_read__name_with_its_provider__is_none_of_those_without() -> None:
+    found = imported((FILES / "litellm-chains.yaml").read_text()).project["model_groups"]
+    members = [one["model"] for one in found["scout"]["members"]]
+    assert (found["scout"]["strategy"], members) == ("ordered", ["together/scout", "groq/scout", "openrouter/scout"])
+
+
+def test_read__same_name_at_a_provider_of_its_own__is_told() -> None:
+    entries = [
+        {"model_name": "x", "litellm_params": {"model": "xai/x", "api_key": "os.environ/K"}},
+        {"model_name": "groq/x", "litellm_params": {"model": "groq/x", "api_key": "os.environ/K"}},
+    ]
+    assert "served by all that have it" in told(imported(yaml.safe_dump({"model_list": entries})))["model_list"]
+
+
+def test_read__fallbacks_of_a_vendors_name__say_what_clients_have_to_send() -> None:
+    found = imported("litellm_settings: {fallbacks: [{gpt-4o: [claude-sonnet-5]}]}")
+    assert list(found.project["model_groups"]) == ["group-gpt-4o"]
+    assert "clients have to send group-gpt-4o" in told(found)["litellm_settings.fallbacks.0.gpt-4o"]
+
+
+def test_read__aliases__are_names_of_the_same_deployments() -> None:
+    found = imported(model() + "router_settings: {model_group_alias: {n: m}}\n")
+    assert [one["model"] for one in found.project["integrations"]["openai"]["models"]] == ["m", "n"]
+
+
+def test_read__retries__are_attempts() -> None:
+    settings = imported("litellm_settings: {num_retries: 0}").project["settings"]
+    assert settings == {"retry_enabled": False, "retry_max_attempts": 1}
+
+
+def test_read__cache__has_its_seconds() -> None:
+    settings = imported("litellm_settings: {cache: true, cache_params: {ttl: 600}}").project["settings"]
+    assert settings == {"cache_ttl_seconds": 600}
+
+
+def test_read__budget__is_the_months_or_is_told() -> None:
+    assert imported("litellm_settings: {max_budget: 9, budget_duration: 30d}").project["settings"] == {
+        "monthly_budget_usd": 9,
+        "budget_hard_stop": True,
+    }
+    assert (
+        "by the month"
+        in told(imported("litellm_settings: {max_budget: 9, budget_duration: 1h}"))["litellm_settings.max_budget"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("litellm_settings: {drop_params: true}", "litellm_settings.drop_params"),
+        ("litellm_settings: {success_callback: [langfuse]}", "litellm_settings.success_callback.0"),
+        ("general_settings: {database_url: x}", "general_settings.database_url"),
+        ("router_settings: {routing_strategy: least-busy}", "router_settings.routing_strategy"),
+        ("what_is_this: {a: 1}", "what_is_this.a"),
+    ],
+)
+def test_read__without_a_counterpart__is_told_by_its_place(text: str, place: str) -> None:
+    assert told(imported(text))[place]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("model_list: 5", "model_list: Must be a list."),
+        ("model_list: [{litellm_params: {model: a/b}}]", "model_list.0.model_name: Is needed."),
+        ("model_list: [{model_name: a, litellm_params: 1}]", "model_list.0.litellm_params.model: Is needed."),
+        ("router_settings: {num_retries: often}", "router_settings.num_retries: Must be a number."),
+        ("litellm_settings: {fallbacks: yes}", "litellm_settings.fallbacks: Must be a list."),
+    ],
+)
+def test_read__another_form__names_the_field(text: str, problem: str) -> None:
+    with pytest.raises(InvalidConfigurationError) as raised:
+        imported(text)
+    assert str(raised.value) == problem
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: [", "config.yaml:2: Is no YAML"),
+        ("- a", "config.yaml:1: Is no object."),
+        (
+            "model_list:\n- model_name: a\n- model_name: b",
+            "config.yaml:2: model_list.0.litellm_params.model: Is needed.",
+        ),
+        (
+            "model_list:\n- model_name: a\n  litellm_params:\n    model: azure/x\n    api_base: os.environ/NOT_SET",
+            "config.yaml:5: model_list.0.litellm_params.api_base: The variable NOT_SET is not set.",
+        ),
+    ],
+)
+def test_import_from__wrong_file__says_where_and_changes_nothing(text: str, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text + "\n")
+    with pytest.raises(CommandError) as raised:
+        output("import_from", "litellm", str(file), "--project", "p", "--yes")
+    assert sentence in str(raised.value)
+    assert str(raised.value).endswith("Nothing was changed.")
+    assert not Project.objects.exists()
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value.startswith("os.environ/"):
+        yield value.removeprefix("os.environ/")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _references(inner)
