@@ -61,6 +61,8 @@ class Fleet:
             **self.installation.environment,
             "DATABASE_URL": self.pooler.url,
             "REDIS_URL": self.redis.url,
+            # The end of an alert is waited for.
+            "OPERATOR_ALERT_CLEAR_SECONDS": "5",
         }
         if cluster:
             broker = stack.enter_context(redis_server(folder / "broker"))
@@ -152,7 +154,8 @@ class Fleet:
         """Sends a request to one host; returns the status of its answer."""
         self.own_requests += 1
         body = {"model": "openai_compatible/echo", "messages": [{"role": "user", "content": "Hello"}]}
-        url, headers = f"{self._address(name)}/api/gateway/v1/chat/completions", {"Authorization": f"Bearer {key}"}
+        url = f"{self._address(name)}/api/gateway/v1/chat/completions"
+        headers = {"Authorization": f"Bearer {key}", "x-svc-session-id": "fleet"}
         return requests.post(url, headers=headers, json=body, timeout=START_SECONDS).status_code
 
     def rows(self) -> Rows:
