@@ -7,6 +7,7 @@ import signal
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -54,9 +55,11 @@ class Fleet:
         self.installation = Installation(folder, stack)
         self.stores = self.installation.stores
         self.pooler = stack.enter_context(pgbouncer(folder / "pooler", self.stores.database_url, pool_size=POOL))
-        self.redis: Sentinels | Cluster = stack.enter_context(
-            redis_cluster(folder / "cluster") if cluster else redis_sentinel(folder / "sentinel")
-        )
+        self.redis: Sentinels | Cluster
+        if cluster:
+            self.redis = stack.enter_context(redis_cluster(folder / "cluster"))
+        else:
+            self.redis = stack.enter_context(redis_sentinel(folder / "sentinel"))
         self._environment = {
             **self.installation.environment,
             "DATABASE_URL": self.pooler.url,
@@ -83,7 +86,7 @@ class Fleet:
             self.hosts[name] = host = Host(self._folder, name, {**self._environment, **own}, arguments=())
             self._stack.callback(host.kill)
         for name in names:
-            wait_until(lambda name=name: self._is_ready(name), seconds=4 * START_SECONDS, what=f"{name} to be ready")
+            wait_until(partial(self._is_ready, name), seconds=4 * START_SECONDS, what=f"{name} to be ready")
             self.hosts[name].wait()
         self.starts += len(names)
         wait_until(lambda: all(self._gets_traffic(name) for name in names), what="the balancer to know of them")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from openai import AsyncOpenAI, OpenAIError
+from openai import AsyncOpenAI, AsyncStream, OpenAIError
 from openai.types.chat import ChatCompletionChunk
 
 from tests.services import START_SECONDS
@@ -112,6 +112,8 @@ async def _streamed(client: AsyncOpenAI) -> tuple[str, bool]:
         extra_headers={"x-svc-session-id": "fleet"},
     )
     last: ChatCompletionChunk | None = None
-    async for chunk in raw.parse():
+    chunks = raw.parse()
+    assert isinstance(chunks, AsyncStream)
+    async for chunk in chunks:
         last = chunk if chunk.choices else last
     return raw.headers["x-request-id"], last is not None and last.choices[0].finish_reason == "stop"
