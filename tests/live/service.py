@@ -16,6 +16,7 @@ import requests
 from openai import OpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.live.read_only_root import on_read_only_root
 from tests.services import START_SECONDS
 from tests.waiting import wait_until
 
@@ -131,9 +132,12 @@ class LiveService:
         self.process.wait(timeout=_STOP_SECONDS)
 
     def _launch(self, environment: Mapping[str, str], arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "manage.py", "serve", *arguments]
+        if os.environ.get("READ_ONLY_ROOT") == "1":
+            command = on_read_only_root(self.var_dir, command)
         with self.output_file.open("ab") as output, self.log_file.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "manage.py", "serve", *arguments],
+                command,
                 cwd=ROOT,
                 env={**minimal_environment(self.var_dir), **environment},
                 stdin=subprocess.DEVNULL,

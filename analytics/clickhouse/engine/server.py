@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import resource
+import shutil
 import signal
 import socket
 import threading
@@ -23,6 +24,7 @@ from core.processes.background_tasks import keep_thread_running
 
 logger = logging.getLogger("analytics.engine")
 
+_TEMPORARY = "temporary"
 _HOST = "127.0.0.1"
 _MAX_CLIENTS = 256
 # A client that has not shown the password yet takes no place of those that have.
@@ -69,10 +71,19 @@ class EngineServer:
         os.environ["TZ"] = "UTC"
         time.tzset()
         with directory_lock(self._options.directory):
+            self._keep_temporary_files()
             self._engine.open(self._options.access.database)
             release_code_pages()
             with socket.create_server((_HOST, self._options.port), backlog=128) as listener:
                 self._run(listener)
+
+    def _keep_temporary_files(self) -> None:
+        """Gives chDB's temporary files a folder beside the tables: `/tmp` may be read-only, and a killed engine leaves
+        them behind."""
+        folder = self._options.directory.absolute() / _TEMPORARY
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        os.environ["TMPDIR"] = str(folder)
 
     def _run(self, listener: socket.socket) -> None:
         port = listener.getsockname()[1]
