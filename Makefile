@@ -10,7 +10,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 	--no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: serve test quick format demo pictures chaos outage coldstart bench bench-analytics soak fuzz lint types imports migrations openapi \
-	static check typescript clients agents exporters openid servers fleet lock clean base dev
+	static check sbom typescript clients agents exporters openid servers fleet lock clean base dev
 
 # Containers often set it, and then each of the hundreds of processes of the suite compiles the product's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -96,9 +96,9 @@ typescript: $(CLIENTS)/typescript/.ready
 # The lock names versions and hashes only; chdb-core's unused pandas and pyarrow stay out (see pyproject.toml).
 lock: dev
 	$(BIN)/pip install --quiet uv
-	$(COMPILE) pyproject.toml --extra embedded --extra demo -o requirements/base.lock
+	$(COMPILE) pyproject.toml --extra embedded --extra daphne --extra demo -o requirements/base.lock
 	$(COMPILE) pyproject.toml -c requirements/base.lock -o requirements/server.lock
-	$(COMPILE) pyproject.toml --extra embedded --extra demo --group dev -c requirements/base.lock -o requirements/dev.lock
+	$(COMPILE) pyproject.toml --extra embedded --extra daphne --extra demo --group dev -c requirements/base.lock -o requirements/dev.lock
 	$(COMPILE) requirements/clients.in --only-binary :all: -o requirements/clients.lock
 	$(COMPILE) requirements/clients-openai-2.in --only-binary :all: -o requirements/clients-openai-2.lock
 	$(COMPILE) requirements/clients-aider.in --only-binary :all: -o requirements/clients-aider.lock
@@ -108,6 +108,12 @@ lock: dev
 	npm install --prefix tests/clients/node --package-lock-only --omit-lockfile-registry-resolved --no-fund
 	npm install --prefix tests/sign_in/provider --package-lock-only --omit-lockfile-registry-resolved --no-fund
 	npm install --prefix clients/typescript --package-lock-only --omit-lockfile-registry-resolved --no-fund
+
+# What the images are made of, for whoever looks for packages with known faults (CycloneDX): sbom/server.cdx.json, sbom/base.cdx.json.
+sbom: dev
+	mkdir -p sbom
+	for part in server base; do $(BIN)/cyclonedx-py requirements requirements/$$part.lock --pyproject pyproject.toml \
+		--output-reproducible --output-file sbom/$$part.cdx.json || exit 1; done
 
 clients: $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/node/.ready
 

