@@ -1,12 +1,18 @@
-"""Typed readers of environment variables. A malformed value stops the start with the variable's name."""
+"""Typed readers of environment variables. A malformed value stops the start with the variable's name.
+
+Each variable can also be given as `NAME_FILE`, the file that holds it (secrets of Docker, Kubernetes and systemd), or
+as `NAME_COMMAND`, a command that prints it (`vault`, the clouds' own programs). Either is read once for a process and
+for those that are forked from it, and again by `read_again`.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -19,6 +25,9 @@ T = TypeVar("T")
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.\-_\[\]:]+")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
+_COMMAND_SECONDS = 60.0
+# The texts of the variables that a file or a command has given.
+_given: dict[str, str] = {}
 
 
 class InvalidVariable(ImproperlyConfigured):
@@ -38,8 +47,25 @@ def report_in_one_line() -> None:
     sys.excepthook = report_error
 
 
+def read_again() -> dict[str, str]:
+    """Reads the files and runs the commands of all variables that were given by one, and returns those that changed.
+
+    Raises InvalidVariable when one cannot be read.
+    """
+    return {name: fresh for name, former in _given.items() if (fresh := _from_outside(name)) != former}
+
+
+def give(values: Mapping[str, str]) -> dict[str, str]:
+    """Sets what `read_again` has returned, here or in another process, for the settings that are read from now on.
+
+    Returns the values of the same variables before."""
+    former = {name: _given[name] for name in values if name in _given}
+    _given.update(values)
+    return former
+
+
 def _read(name: str, default: T, convert: Callable[[str], T]) -> T:
-    raw = os.environ.get(name, "").strip()
+    raw = _raw(name)
     if not raw:
         return default
     try:
@@ -47,6 +73,54 @@ def _read(name: str, default: T, convert: Callable[[str], T]) -> T:
     except ValueError as error:
         # The value may be a secret: the message names the variable and what was expected, never what was found.
         raise InvalidVariable(f"Environment variable {name}: {error}") from None
+
+
+def _raw(name: str) -> str:
+    if not os.environ.get(f"{name}_FILE") and not os.environ.get(f"{name}_COMMAND"):
+        return os.environ.get(name, "").strip()
+    if name not in _given:
+        _given[name] = _from_outside(name)
+    return _given[name]
+
+
+def _from_outside(name: str) -> str:
+    file, command = os.environ.get(f"{name}_FILE", "").strip(), os.environ.get(f"{name}_COMMAND", "").strip()
+    if file and command:
+        raise InvalidVariable(f"Environment variables {name}_FILE and {name}_COMMAND: set one of them, not both")
+    return _from_file(name, file) if file else _from_command(name, command)
+
+
+def _from_file(name: str, file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise InvalidVariable(f"Environment variable {name}_FILE: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidVariable(f"Environment variable {name}_FILE: expected a file of UTF-8 text") from None
+
+
+def _from_command(name: str, command: str) -> str:
+    """Returns what the shell command prints. What it says on standard error stands in the log beside the refusal."""
+    variable = f"Environment variable {name}_COMMAND"
+    try:
+        ran = subprocess.run(  # noqa: S602 - the operator's own command, with pipes where they want them
+            command,
+            shell=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            timeout=_COMMAND_SECONDS,
+            check=True,
+        )
+        printed = ran.stdout.decode().strip()
+    except subprocess.CalledProcessError as error:
+        raise InvalidVariable(f"{variable}: the command ended with exit code {error.returncode}") from None
+    except subprocess.TimeoutExpired:
+        raise InvalidVariable(f"{variable}: the command took longer than {_COMMAND_SECONDS:.0f} seconds") from None
+    except UnicodeDecodeError:
+        raise InvalidVariable(f"{variable}: expected the command to print UTF-8 text") from None
+    if not printed:
+        raise InvalidVariable(f"{variable}: the command printed nothing")
+    return printed
 
 
 def text(name: str, default: str = "") -> str:
@@ -161,16 +235,8 @@ def parsed(name: str, convert: Callable[[str], T], default: T) -> T:
 
 
 def secret(name: str) -> str | None:
-    """Returns a secret from the variable `NAME`, or from the file that `NAME_FILE` names (Docker, Kubernetes)."""
-    file_name = os.environ.get(f"{name}_FILE", "").strip()
-    if not file_name:
-        return os.environ.get(name, "").strip() or None
-    try:
-        return Path(file_name).read_text(encoding="utf-8").strip() or None
-    except OSError as error:
-        raise InvalidVariable(f"Environment variable {name}_FILE: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidVariable(f"Environment variable {name}_FILE: expected a file of UTF-8 text") from None
+    """Returns a secret, or None when it is unset."""
+    return _read(name, None, str)
 
 
 def _check_range(value: float, minimum: float | None, maximum: float | None) -> None:

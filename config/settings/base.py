@@ -20,6 +20,7 @@ from config.settings.paths import VAR_DIR as VAR_DIR
 from config.settings.rollouts import *  # noqa: F403
 from config.settings.secrets import ENCRYPTION_KEYS as ENCRYPTION_KEYS
 from config.settings.secrets import SECRET_KEY as SECRET_KEY
+from config.settings.secrets import SECRET_KEY_FALLBACKS as SECRET_KEY_FALLBACKS
 from config.settings.sign_in import *  # noqa: F403
 from config.settings.web import *  # noqa: F403
 

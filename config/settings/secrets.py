@@ -66,5 +66,7 @@ def _encryption_keys() -> list[str]:
 
 
 SECRET_KEY = env.secret("SECRET_KEY") or _stored_secret("secret_key", secrets.token_urlsafe(48))
+# Former keys, whose sessions and links still hold.
+SECRET_KEY_FALLBACKS = env.strings("SECRET_KEY_FALLBACKS", [])
 # The first key encrypts and all keys decrypt: rotation puts a new key in front.
 ENCRYPTION_KEYS = _encryption_keys()

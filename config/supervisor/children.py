@@ -94,6 +94,16 @@ class Child:
         except Exception as error:
             logger.error("child.stop_failed role=%s error=%s", self.service.role, _message(error))
 
+    def restart(self) -> None:
+        """Has the process end in order, after which another takes its place."""
+        if self._process is not None and self._process.is_running:
+            self._process.terminate()
+
+    def hang_up(self) -> None:
+        """Sends SIGHUP, which tells a web worker that another one has taken its place."""
+        if self._process is not None and self._process.is_running:
+            self._process.send(signal.SIGHUP)
+
     async def _wait_for(self, event: asyncio.Future[None], force: asyncio.Event) -> None:
         forced = asyncio.create_task(force.wait())
         either: set[asyncio.Future[Any]] = {event, forced}
@@ -145,7 +155,7 @@ class Child:
             # The child's own children must neither run beside its successor nor keep its output open.
             _kill_group(process.pid)
             with suppress(OSError):
-                self._pid_file.unlink(missing_ok=True)
+                self._remove_pid(process.pid)
             self.service.ended()
         await output
         return code
@@ -156,6 +166,11 @@ class Child:
         await self._once_there_is_room(self.service.ready)
         if not self.started.done():
             self.started.set_result(None)
+
+    def _remove_pid(self, pid: int) -> None:
+        """Removes the file unless it is a successor's, which was started before this process ended."""
+        if run_files.read(self._pid_file) == str(pid):
+            self._pid_file.unlink(missing_ok=True)
 
     async def _write_pid(self, pid: int) -> None:
         run_files.write(self._pid_file, str(pid))

@@ -23,7 +23,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
-from config import json_log
+from config import json_log, secrets_reload
 
 logger = logging.getLogger("config.supervisor")
 
@@ -32,7 +32,8 @@ _READ_BYTES = 65536
 _MAX_DESCRIPTORS = 8
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _AUTOGROUP = "/proc/self/autogroup"
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# SIGHUP has `serve` read its secrets again. In a terminal it says that the terminal is gone, and stops.
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def split() -> socket.socket:
@@ -49,7 +50,7 @@ def split() -> socket.socket:
     if supervisor == 0:
         ours.close()
         # What signals a whole service at once, as systemd does, must not count as two signals.
-        for number in _STOP_SIGNALS:
+        for number in _SIGNALS:
             signal.signal(number, _ignore)
         _begin(parent, "supervisor")
         return theirs
@@ -68,7 +69,7 @@ class _ForkServer:
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self._descriptors = (self._woken, wake)
-        for number in (signal.SIGCHLD, *_STOP_SIGNALS):
+        for number in (signal.SIGCHLD, *_SIGNALS):
             signal.signal(number, _ignore)
 
     def serve(self) -> int:
@@ -89,7 +90,7 @@ class _ForkServer:
         with suppress(BlockingIOError):
             while numbers := os.read(self._woken, _READ_BYTES):
                 for number in numbers:
-                    if number in _STOP_SIGNALS:
+                    if number in _SIGNALS:
                         self._send({"signal": number})
 
     def _reap(self) -> int | None:
@@ -124,6 +125,10 @@ class _ForkServer:
         request = json.loads(line)
         if "modules" in request:
             import_modules(request["modules"])
+            self._send({})
+            return True
+        if "secrets" in request:
+            secrets_reload.apply(request["secrets"])
             self._send({})
             return True
         self._start(request, descriptors)
@@ -182,13 +187,14 @@ def _fork() -> int:
     """Forks, and gives the child the usual signal handlers before any signal can reach it: the fork server's would
     make a stop of the whole service out of a stop of this child."""
     _flush()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD, *_STOP_SIGNALS))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD, *_SIGNALS))
     try:
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return pid
     finally:

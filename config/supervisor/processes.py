@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -49,18 +49,24 @@ class Process:
         return await asyncio.shield(self._ended)
 
     def terminate(self) -> None:
+        self.send(signal.SIGTERM)
+
+    def send(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGTERM)
+            os.kill(self.pid, number)
 
 
 class Processes:
     """Starts processes by the fork server. It does one thing at a time, so that requests wait for each other.
 
-    `on_stop_signal` is called for each SIGTERM and SIGINT that the fork server gets.
+    `on_stop_signal` is called for each SIGTERM and SIGINT that the fork server gets, `on_hangup` for each SIGHUP.
     """
 
-    def __init__(self, requests: socket.socket, on_stop_signal: Callable[[], None]) -> None:
+    def __init__(
+        self, requests: socket.socket, on_stop_signal: Callable[[], None], on_hangup: Callable[[], None]
+    ) -> None:
         self._socket = requests
+        self._on_hangup = on_hangup
         self._on_stop_signal = on_stop_signal
         self._socket.setblocking(False)
         self._loop = asyncio.get_running_loop()
@@ -77,6 +83,10 @@ class Processes:
     async def import_modules(self, modules: Sequence[str]) -> None:
         """Imports modules for all processes that are started afterwards."""
         await self._in_turn(self._request({"modules": list(modules)}, ()))
+
+    async def give_secrets(self, values: Mapping[str, str]) -> None:
+        """Has all processes that are started afterwards read their settings with these values of variables."""
+        await self._in_turn(self._request({"secrets": dict(values)}, ()))
 
     async def start(self, role: str, program: Program, *, niceness: int = 0) -> Process:
         """Starts a process in a session of its own. Raises OSError when the system has no room for one."""
@@ -130,7 +140,7 @@ class Processes:
 
     def _take(self, message: dict[str, Any]) -> None:
         if "signal" in message:
-            self._on_stop_signal()
+            (self._on_hangup if message["signal"] == signal.SIGHUP else self._on_stop_signal)()
         elif "exit_code" in message:
             self._running.pop(message["pid"]).set_result(message["exit_code"])
         elif self._answer is not None:

@@ -26,6 +26,7 @@ from config.supervisor.engine import AnalyticsEngine
 from config.supervisor.ports import PortService
 from config.supervisor.processes import Processes
 from config.supervisor.redis import RedisServer
+from config.supervisor.renewal import Renewal
 
 logger = logging.getLogger("config.supervisor")
 
@@ -57,7 +58,8 @@ class Supervisor:
         without: frozenset[str],
         migrate: bool,
     ) -> None:
-        self._processes = Processes(requests, self._on_stop_signal)
+        self._processes = Processes(requests, self._on_stop_signal, self._on_hangup)
+        self._renewal = Renewal(self._processes, self._replace_children)
         self._listening = listening
         self._announce = announce
         self._show = show
@@ -96,6 +98,30 @@ class Supervisor:
 
     def _on_stop_signal(self) -> None:
         (self._force if self._stop.is_set() else self._stop).set()
+
+    def _on_hangup(self) -> None:
+        if os.isatty(0):
+            self._on_stop_signal()  # The terminal in which `serve` was started is gone.
+        else:
+            self._renewal.begin()
+
+    async def _replace_children(self) -> None:
+        """Replaces web workers one by one, each by one that serves before the former ends, then restarts the others
+        that hold secrets."""
+        for former in list(self._web):
+            successor = self._launch(former.service, self._web)
+            try:
+                await asyncio.shield(successor.started)
+            except StartError:
+                self._web.remove(successor)
+                raise
+            former.hang_up()
+            # Clients that are busy leave with their next answers; what is idle afterwards closes without one.
+            await asyncio.sleep(_LEAVE_SECONDS)
+            await former.stop(force=self._force)
+            self._web.remove(former)
+        for child in (*self._shipper, *self._exporter, *self._celery):
+            child.restart()
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         starting = asyncio.create_task(work)
@@ -189,6 +215,7 @@ class Supervisor:
         logger.info(
             "service.stopping prestop_seconds=%d drain_seconds=%d", settings.PRESTOP_SECONDS, settings.DRAIN_SECONDS
         )
+        await self._renewal.end()
         await self._be_left_out()
         self._listening.close()
         await self._stop_in_order(self._web, self._shipper, self._exporter, self._celery)

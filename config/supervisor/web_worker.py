@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
+import signal
 import socket
 import sys
 from contextlib import suppress
@@ -49,11 +50,18 @@ class _Server(uvicorn.Server):
         draining.on_begin(self._send_clients_elsewhere)
         loop = asyncio.get_running_loop()
         loop.add_reader(self._prestop, self._begin_to_drain)
+        loop.add_signal_handler(signal.SIGHUP, self._leave_to_successor)
         Trimming(loop)
 
     def _begin_to_drain(self) -> None:
         asyncio.get_running_loop().remove_reader(self._prestop)
         draining.begin()
+
+    def _leave_to_successor(self) -> None:
+        """Takes no further connection, since a successor does, and has clients come back on connections to it."""
+        if self._acceptor is not None:
+            self._acceptor.close()
+        self._send_clients_elsewhere()
 
     def _send_clients_elsewhere(self) -> None:
         """Sends `connection: close` with each response, because a client that keeps its connection would return to a

@@ -53,6 +53,11 @@ BAD: dict[str, list[str]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def nothing_read_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(env, "_given", {})
+
+
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("value", [None, "", "   "])
 def test_reader__unset_or_blank__default(reader: str, value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,3 +127,58 @@ def test_secret__file_is_not_text__names_the_variable(monkeypatch: pytest.Monkey
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
     with pytest.raises(ImproperlyConfigured, match=f"{NAME}_FILE"):
         env.secret(NAME)
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_any_variable__file__is_read_from_it(
+    read: Callable[[], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "value").write_text("\N{SNOWMAN}", encoding="utf-16")
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "value"))
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME}_FILE: expected a file of UTF-8 text"):
+        read()
+
+
+def test_variable__command__is_what_it_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("one two\n")
+    monkeypatch.setenv(f"{NAME}_COMMAND", f"cat {tmp_path / 'secret'} | cut -d ' ' -f 2")
+    assert env.secret(NAME) == "two"
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("exit 3", "the command ended with exit code 3"),
+        ("no-such-program-here", "the command ended with exit code 127"),
+        ("true", "the command printed nothing"),
+        (r"printf '\377'", "expected the command to print UTF-8 text"),
+    ],
+)
+def test_variable__command_that_fails__is_named_without_what_it_printed(
+    command: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{NAME}_COMMAND", command)
+    with pytest.raises(ImproperlyConfigured, match=f"^Environment variable {NAME}_COMMAND: {reason}$"):
+        env.secret(NAME)
+
+
+def test_variable__file_and_command__are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path))
+    monkeypatch.setenv(f"{NAME}_COMMAND", "echo secret")
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME}_FILE and {NAME}_COMMAND: set one of them"):
+        env.secret(NAME)
+
+
+def test_read_again__changed_file__is_returned_and_then_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("former")
+    monkeypatch.setenv(f"{NAME}_FILE", str(secret))
+    assert env.secret(NAME) == "former"
+    assert env.read_again() == {}
+    secret.write_text("new")
+
+    assert env.secret(NAME) == "former"
+    assert env.read_again() == {NAME: "new"}
+    assert env.give({NAME: "new"}) == {NAME: "former"}
+
+    assert env.secret(NAME) == "new"

@@ -1,0 +1,18 @@
+"""Tries new secrets in a process of its own, before the processes that serve are replaced by ones that have them."""
+
+from __future__ import annotations
+
+from django.db import DatabaseError, InterfaceError
+
+from core.encryption.canary import WrongKeysError, check_canary
+
+
+def main() -> None:
+    """Ends with exit code 1 and a sentence unless the database answers and the keys are the installation's."""
+    try:
+        check_canary()
+    except WrongKeysError as error:
+        raise SystemExit(str(error)) from None
+    except (DatabaseError, InterfaceError) as error:
+        # The message of the driver may name the user and the host, but never the password.
+        raise SystemExit(f"The SQL database does not answer ({type(error).__name__}).") from None
