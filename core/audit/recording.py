@@ -20,8 +20,9 @@ from core.audit.subjects import SET, SET_ANEW, Subject, label_of, project_of, se
 
 CREATED, CHANGED, DELETED = "created", "changed", "deleted"
 
-# An entry for each of thousands of rows, as the deletion of a project would make, is of no use to a reader.
-_MAX_ROWS = 100
+# An entry for each of thousands of rows, as the deletion of a project would make, is of no use to a reader. Whoever
+# changes that many one by one says so.
+MAX_ROWS = 100
 
 
 @dataclass
@@ -56,6 +57,11 @@ def _is_empty(value: Any) -> bool:
 @dataclass
 class Recording:
     changes: dict[tuple[str, str], Change] = field(default_factory=dict)
+    max_rows: int = MAX_ROWS
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.changes) >= self.max_rows
 
     @property
     def made(self) -> list[Change]:
@@ -66,9 +72,9 @@ _current: ContextVar[Recording | None] = ContextVar("audit_recording", default=N
 
 
 @contextmanager
-def recording() -> Iterator[Recording]:
-    """Has the changes made within it collected. Nothing is written."""
-    collected = Recording()
+def recording(max_rows: int = MAX_ROWS) -> Iterator[Recording]:
+    """Has the changes made within it collected, at most so many. Nothing is written."""
+    collected = Recording(max_rows=max_rows)
     token = _current.set(collected)
     try:
         yield collected
@@ -79,7 +85,7 @@ def recording() -> Iterator[Recording]:
 def note(change: Change) -> None:
     """Records a change that no signal names. Values are JSON without secrets."""
     collected = _current.get()
-    if collected is not None and len(collected.changes) < _MAX_ROWS:
+    if collected is not None and not collected.is_full:
         collected.changes[change.kind, change.id] = change
 
 
@@ -135,7 +141,7 @@ def _known(collected: Recording, subject: Subject, row: Model) -> Change | None:
 def _add(collected: Recording, subject: Subject, row: Model, action: str, *, is_new: bool = False) -> Change | None:
     """Returns the change of a row, begun with its present values unless it is known already."""
     known = _known(collected, subject, row)
-    if known is not None or len(collected.changes) >= _MAX_ROWS:
+    if known is not None or collected.is_full:
         return known
     before = {} if is_new else {**values_of(subject, row), **_sealed(subject, row)}
     change = Change(subject.kind, str(row.pk), label_of(subject, row), project_of(subject, row), action, before)

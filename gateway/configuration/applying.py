@@ -21,6 +21,8 @@ from gateway.configuration.sections.base import NewKeys
 from gateway.configuration.written import FORMAT, FORMAT_VERSION
 
 Projects = Mapping[str, Mapping[str, Any]]
+# Each entry of a file is a change that somebody decided on.
+_MAX_AUDITED = 100_000
 
 
 def projects_of(source: Source) -> Projects:
@@ -72,7 +74,7 @@ def carry_out(
     """Does what was planned, each project in a transaction of its own with its entries in the audit log. Raises
     ConflictError where a project was changed by somebody else meanwhile."""
     for planned in plans:
-        with recording() as collected, transaction.atomic():
+        with recording(max_rows=_MAX_AUDITED) as collected, transaction.atomic():
             if _bring(planned.name, projects[planned.name], prune, new_keys, done) != planned:
                 raise ConflictError(f"The project {planned.name} was changed meanwhile: look at a new plan first.")
         write_of_command(command, collected.made)

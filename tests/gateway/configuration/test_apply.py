@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,11 @@ def test_apply__changed__is_in_the_audit_log_as_the_commands(tmp_path: Path) -> 
     assert entry.changes == {"rate_limit_rpm": [5, 6]}
 
 
+def test_apply__many_changes__each_is_in_the_audit_log(tmp_path: Path) -> None:
+    applied(project("teams:", *(f"  team-{number}:" for number in range(120))), tmp_path)
+    assert AuditEntry.objects.filter(object_kind="team").count() == 120
+
+
 def test_apply__plan__shows_each_field_and_changes_nothing(tmp_path: Path) -> None:
     applied(project("teams:", "  search: {rate_limit_rpm: 5}"), tmp_path)
     file = tmp_path / "gateway.yaml"
@@ -110,6 +116,29 @@ def test_apply__without_a_terminal_and_without_yes__changes_nothing(tmp_path: Pa
     file = tmp_path / "gateway.yaml"
     file.write_text(project("teams: {search: }"))
     with pytest.raises(CommandError, match=r"Nothing was changed\. .*--yes"):
+        output("apply", str(file))
+    assert not Project.objects.exists()
+
+
+def test_apply__standard_input__is_read_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(project("teams: {search: }").encode())))
+    output("apply", "-", "--yes")
+    assert Team.objects.get().name == "search"
+
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(project("teams: {search: 1}").encode())))
+    with pytest.raises(CommandError, match=r"standard input:5: projects\.shop\.teams\.search: Must be an object\."):
+        output("apply", "-", "--yes")
+
+
+@pytest.mark.parametrize("answer", ["", "y", "no"])
+def test_apply__any_answer_but_yes__changes_nothing(
+    answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text(project("teams: {search: }"))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: answer)
+    with pytest.raises(CommandError, match=r"Nothing was changed\."):
         output("apply", str(file))
     assert not Project.objects.exists()
 
