@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as File
-from typing import Any
+from typing import Any, BinaryIO
 
 import yaml
 
@@ -47,13 +47,19 @@ class Source:
 
 def read_file(name: str) -> bytes:
     """Returns the content of a file. Raises InvalidConfigurationError."""
-    file = File(name)
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise _invalid(f"{name}: ", f"Has more than {MAX_BYTES // 1_000_000} MB.")
-        return file.read_bytes()
+        with File(name).open("rb") as file:
+            return read_stream(name, file)
     except OSError as error:
         raise _invalid(f"{name}: ", f"Cannot be read: {error.strerror}.") from None
+
+
+def read_stream(name: str, stream: BinaryIO) -> bytes:
+    """Returns what a stream has. Raises InvalidConfigurationError for too much."""
+    content = stream.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise _invalid(f"{name}: ", f"Has more than {MAX_BYTES // 1_000_000} MB.")
+    return content
 
 
 def read_yaml(name: str, content: bytes) -> Source:

@@ -40,13 +40,12 @@ def read_secret(given: Any, path: Path) -> Secret:
         return given
     if given == "":
         return Secret("", "empty")
-    if not isinstance(given, Mapping) or len(given) != 1 or not isinstance(given.get(way := next(iter(given))), str):
-        raise InvalidConfigurationError([Problem(path, _FORM)])
-    if way not in _WAYS or not given[way]:
+    way, name = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else ("", "")
+    if way not in _WAYS or not isinstance(name, str) or not name:
         raise InvalidConfigurationError([Problem(path, _FORM)])
     if way == "env":
-        return Secret(os.environ.get(given[way], "").strip() or None, f"the variable {given[way]}")
-    return Secret(_content(given[way], path), f"the file {given[way]}")
+        return Secret(os.environ.get(name, "").strip() or None, f"the variable {name}")
+    return Secret(_content(name, path), f"the file {name}")
 
 
 def read_secrets(given: Any, path: Path) -> dict[str, Secret] | None:

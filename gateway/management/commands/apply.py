@@ -11,8 +11,10 @@ from typing_extensions import override
 
 from core.management.requirements import require_tables
 from gateway.configuration.applying import projects_of
-from gateway.configuration.document import read_file, read_yaml
+from gateway.configuration.document import Source, read_file, read_stream, read_yaml
 from gateway.management import configuration
+
+_STANDARD_INPUT = "standard input"
 
 
 class Command(BaseCommand):
@@ -30,11 +32,14 @@ class Command(BaseCommand):
     @override
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
-        name = options["file"]
         with configuration.unchanged_on_failure():
-            is_standard = name == "-"
-            content = sys.stdin.buffer.read() if is_standard else read_file(name)
-            source = read_yaml("standard input" if is_standard else name, content)
+            source = _read(options["file"])
         with configuration.unchanged_on_failure(source):
             projects = projects_of(source)
         configuration.apply(self, "apply", source, projects, options)
+
+
+def _read(name: str) -> Source:
+    if name != "-":
+        return read_yaml(name, read_file(name))
+    return read_yaml(_STANDARD_INPUT, read_stream(_STANDARD_INPUT, sys.stdin.buffer))
