@@ -141,7 +141,7 @@ _STORIES: dict[str, Callable[[Processes, Stops], Awaitable[int]]] = {
 
 async def _play(story: str, requests: socket.socket) -> int:
     stops: Stops = asyncio.Queue()
-    processes = Processes(requests, lambda: stops.put_nowait(None))
+    processes = Processes(requests, lambda: stops.put_nowait(None), lambda: None)
     try:
         return await _STORIES[story](processes, stops)
     finally:
