@@ -15,7 +15,10 @@ from core.models import Project
 from gateway.configuration.origins.litellm import read
 from gateway.configuration.origins.remaining import Imported
 from gateway.configuration.problems import InvalidConfigurationError
+from gateway.pipeline.candidates import allowed_names, candidates_of
 from gateway.selectors import model_groups, project_settings
+from gateway.snapshot.loader import load_project
+from gateway.snapshot.project import ProjectSnapshot
 from integrations.access.credentials import credentials_of
 from integrations.models import ProviderIntegration
 from tests.gateway.configuration.commands import output
@@ -76,7 +79,7 @@ def test_import_from__published_shapes__import_and_change_nothing_again(
     assert "No changes: all is as the file says." in again
     assert "secret-of-" not in printed + again
     assert "in-the-file-0123" not in printed
-    assert ProviderIntegration.objects.filter(project__name="moved").exists()
+    _assert_reached(yaml.safe_load(file.read_text()), Project.objects.get(name="moved"))
 
 
 @pytest.mark.django_db
@@ -320,6 +323,28 @@ def test_import_from__wrong_file__says_where_and_changes_nothing(text: str, sent
     assert sentence in str(raised.value)
     assert str(raised.value).endswith("Nothing was changed.")
     assert not Project.objects.exists()
+
+
+# Of vendors that are not here, which the import says.
+_LEFT_OUT = {"film", "voice"}
+
+
+def _assert_reached(values: dict[str, Any], project: Project) -> None:
+    """Asserts that requests for each name of the file reach a deployment of the vendor's model."""
+    snapshot = load_project(project.pk, {}, 1)
+    for entry in values["model_list"]:
+        name, own = entry["model_name"].replace("*", "gpt-4o"), entry["litellm_params"]["model"].replace("*", "gpt-4o")
+        if name not in _LEFT_OUT:
+            assert any(own.endswith(reached) for reached in _reached(snapshot, name)), name
+
+
+def _reached(snapshot: ProjectSnapshot, name: str) -> Iterator[str]:
+    """Yields the vendors' names of the models that a request for a name is sent to."""
+    for model in snapshot.groups[name].weights if name in snapshot.groups else [name]:
+        for candidate in candidates_of(snapshot, model, allowed_names(snapshot, None, ())):
+            deployment = snapshot.deployments.get(candidate.deployment)
+            models = deployment.models if deployment is not None else {}
+            yield models.get(candidate.upstream_model, candidate.upstream_model)
 
 
 def _references(value: Any) -> Iterator[str]:
