@@ -67,11 +67,11 @@ def test_dashboard_and_rules__every_metric__exists(file: Path, families: dict[st
     assert named <= known
 
 
-def test_deployed__rules_and_dashboard__are_six_and_one() -> None:
+def test_deployed__rules_and_dashboard__are_eight_and_one() -> None:
     rules = (ROOT / "deploy" / "monitoring" / "prometheus-rules.yaml").read_text(encoding="utf-8")
     dashboard = json.loads((ROOT / "deploy" / "monitoring" / "grafana-dashboard.json").read_text(encoding="utf-8"))
 
-    assert len(re.findall(r"^ +- alert: \w+$", rules, re.MULTILINE)) == 6
+    assert len(re.findall(r"^ +- alert: \w+$", rules, re.MULTILINE)) == 8
     assert all(panel["targets"] for panel in dashboard["panels"])
 
 
