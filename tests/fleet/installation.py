@@ -52,6 +52,7 @@ class Fleet:
 
     def __init__(self, folder: Path, stack: ExitStack, *, cluster: bool) -> None:
         self._folder, self._stack = folder, stack
+        self.is_cluster = cluster
         self.installation = Installation(folder, stack)
         self.stores = self.installation.stores
         self.pooler = stack.enter_context(pgbouncer(folder / "pooler", self.stores.database_url, pool_size=POOL))
@@ -126,6 +127,7 @@ class Fleet:
         self.stores.postgresql.stop(signal.SIGQUIT)
 
     def start_postgresql(self) -> None:
+        """Starts the server on its files; returns when the pooler leads to it again."""
         self.stores.postgresql.start_again()
         wait_until(self._database_answers, what="PostgreSQL to answer")
 
@@ -181,7 +183,7 @@ class Fleet:
 
     def _database_answers(self) -> bool:
         try:
-            psycopg.connect(self.stores.database_url).close()
+            psycopg.connect(self.pooler.url).close()
         except psycopg.OperationalError:
             return False
         return True

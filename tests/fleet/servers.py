@@ -232,6 +232,9 @@ def pgbouncer(
         "default_pool_size": pool_size,
         "max_client_conn": 1000,
         "admin_users": login,
+        # As docs/operations.md has them.
+        "query_wait_timeout": 10,
+        "server_login_retry": 1,
         **settings,
     }
     configuration = folder / "pgbouncer.ini"
