@@ -22,7 +22,7 @@ from gateway.configuration.problems import InvalidConfigurationError, Path, Prob
 from gateway.configuration.sections.base import ACTOR, Differences, Section, Values, checked, told_apart
 from gateway.configuration.sections.subjects import plain_filters, with_ids, with_names
 
-_CHART_DEFAULTS: Mapping[str, Any] = {"is_wide": False, "group_by": "", "tag": "", "filters": {}}
+CHART_DEFAULTS: Mapping[str, Any] = {"is_wide": False, "group_by": "", "tag": "", "filters": {}}
 
 
 class DashboardsSection(Section):
@@ -72,7 +72,7 @@ class DashboardsSection(Section):
     def exported(self, name: str, values: Values) -> Values:
         return {
             "charts": [
-                {field: value for field, value in chart.items() if _CHART_DEFAULTS.get(field, ...) != value}
+                {field: value for field, value in chart.items() if CHART_DEFAULTS.get(field, ...) != value}
                 for chart in values["charts"]
             ]
         }
@@ -112,4 +112,4 @@ def _chart(given: Any, path: Path) -> Values:
     filters = given.get("filters")
     texts = plain_filters(filters) if isinstance(filters, Mapping) else filters
     data = checked(NewChartSerializer, {**given, **({} if texts is None else {"filters": texts})}, path)
-    return {"title": data["title"], "kind": data["kind"], "figures": data["figures"], **_CHART_DEFAULTS, **data}
+    return {"title": data["title"], "kind": data["kind"], "figures": data["figures"], **CHART_DEFAULTS, **data}
