@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.configuration.origins.prompts import content_of, label_of, messages_of, variables_of
+from gateway.configuration.origins.prompts import content_of, entries_of, label_of, messages_of, variables_of
 from gateway.configuration.origins.remaining import Imported, Remaining
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 
@@ -26,11 +26,7 @@ REASONS: Mapping[str, str] = {
 def read(values: Any) -> Imported:
     """Returns the prompts of a list of objects with `name` and `versions`, or of one. Raises
     InvalidConfigurationError for values of another form."""
-    given = values.get("data") if isinstance(values, Mapping) and "data" in values else values
-    given = [given] if isinstance(given, Mapping) else given
-    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
-        raise InvalidConfigurationError([Problem((), "Must be a list of prompts, each with name and versions.")])
-    remaining = Remaining({str(place): one for place, one in enumerate(given)}, REASONS)
+    remaining, given = entries_of(values, "prompts, each with name and versions", REASONS)
     prompts: dict[str, Any] = {}
     names: set[str] = set()
     for place in range(len(given)):

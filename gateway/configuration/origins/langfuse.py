@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.configuration.origins.prompts import content_of, label_of, messages_of
+from gateway.configuration.origins.prompts import content_of, entries_of, label_of, messages_of
 from gateway.configuration.origins.remaining import Imported, Remaining
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from prompts.content.messages import INCLUDE
@@ -34,11 +34,7 @@ REASONS: Mapping[str, str] = {
 def read(values: Any) -> Imported:
     """Returns the prompts of a list of versions, or of an answer whose `data` is that list. Raises
     InvalidConfigurationError for values of another form."""
-    given = values.get("data") if isinstance(values, Mapping) and "data" in values else values
-    given = [given] if isinstance(given, Mapping) else given
-    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
-        raise InvalidConfigurationError([Problem((), "Must be a list of versions of prompts.")])
-    remaining = Remaining({str(place): one for place, one in enumerate(given)}, REASONS)
+    remaining, given = entries_of(values, "versions of prompts", REASONS)
     prompts: dict[str, dict[str, Any]] = {}
     for place in sorted(range(len(given)), key=lambda place: _number(given[place], place)):
         _read_version(remaining, str(place), prompts)

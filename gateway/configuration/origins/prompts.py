@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gateway.configuration.origins.remaining import Remaining
-from gateway.configuration.problems import Path
+from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from prompts.content.messages import INCLUDE, INSTRUCTION_ROLES, ROLES
 from prompts.content.templating import find_placeholders
 from prompts.content.version import MAX_TEMPERATURE, MAX_TOKENS
@@ -16,6 +16,16 @@ from prompts.models import COMMIT_MESSAGE_CHARACTERS
 
 _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\{%[^%]*%\}|@@@langfusePrompt:[^@]*@@@")
 _NOT_IN_A_LABEL = re.compile(r"[^a-z0-9._-]+")
+
+
+def entries_of(values: Any, what: str, reasons: Mapping[str, str]) -> tuple[Remaining, list[Mapping[str, Any]]]:
+    """Returns the entries of a list, of an answer whose `data` is that list, or of one alone, and what remains of them
+    by their places as texts. Raises InvalidConfigurationError for anything else."""
+    given = values.get("data") if isinstance(values, Mapping) and "data" in values else values
+    given = [given] if isinstance(given, Mapping) else given
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+        raise InvalidConfigurationError([Problem((), f"Must be a list of {what}.")])
+    return Remaining({str(place): one for place, one in enumerate(given)}, reasons), given
 
 
 def content_of(
