@@ -176,6 +176,17 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     return _read(name, default, convert)
 
 
+def matching(name: str, default: str, pattern: str, expected: str) -> str:
+    """Returns a text that the regular expression matches as a whole; `expected` says in words what those are."""
+
+    def convert(raw: str) -> str:
+        if not re.fullmatch(pattern, raw):
+            raise ValueError(f"expected {expected}")
+        return raw
+
+    return _read(name, default, convert)
+
+
 def strings(name: str, default: list[str]) -> list[str]:
     return _read(name, default, lambda raw: [item.strip() for item in raw.split(",") if item.strip()])
 

@@ -1,13 +1,14 @@
-"""A TCP proxy whose server seems to answer late."""
+"""A TCP proxy whose server seems to answer late, or that leads to several servers in turn."""
 
 from __future__ import annotations
 
+import itertools
 import queue
 import socket
 import socketserver
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit, urlunsplit
 
@@ -19,9 +20,9 @@ _CHUNK_BYTES = 65_536
 class _Proxy(socketserver.ThreadingTCPServer):
     """`stop` ends all connections."""
 
-    def __init__(self, upstream: tuple[str, int], seconds: float) -> None:
+    def __init__(self, upstreams: Sequence[tuple[str, int]], seconds: float) -> None:
         super().__init__(("127.0.0.1", 0), _Connection)
-        self.upstream = upstream
+        self.upstreams = itertools.cycle(upstreams)
         self.seconds = seconds
         self.sockets: set[socket.socket] = set()
         self._thread = threading.Thread(target=self.serve_forever, name="slow proxy")
@@ -41,7 +42,7 @@ class _Connection(socketserver.BaseRequestHandler):
 
     @override
     def handle(self) -> None:
-        with socket.create_connection(self.server.upstream) as upstream:
+        with socket.create_connection(next(self.server.upstreams)) as upstream:
             self.server.sockets |= {self.request, upstream}
             answers: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
             threads = [
@@ -89,9 +90,21 @@ def _end(connection: socket.socket) -> None:
 @contextmanager
 def slow_proxy(url: str, seconds: float) -> Iterator[str]:
     """Yields an address that leads to the server at `url`, whose every answer arrives `seconds` later."""
-    parts = urlsplit(url)
-    assert parts.hostname is not None and parts.port is not None
-    proxy = _Proxy((parts.hostname, parts.port), seconds)
+    with _proxy([url], seconds) as address:
+        yield address
+
+
+@contextmanager
+def proxy_in_turn(*urls: str) -> Iterator[str]:
+    """Yields an address that leads each connection to the next of the servers at `urls`, which take one password."""
+    with _proxy(urls, 0.0) as address:
+        yield address
+
+
+@contextmanager
+def _proxy(urls: Sequence[str], seconds: float) -> Iterator[str]:
+    parts = urlsplit(urls[0])
+    proxy = _Proxy([(str(one.hostname), int(one.port or 0)) for one in map(urlsplit, urls)], seconds)
     credentials, at, _ = parts.netloc.rpartition("@")
     try:
         yield urlunsplit(parts._replace(netloc=f"{credentials}{at}127.0.0.1:{proxy.server_address[1]}"))

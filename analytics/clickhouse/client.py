@@ -20,10 +20,12 @@ from clickhouse_driver import errors as driver_errors
 from django.conf import settings
 from msgspec import Struct
 
-from analytics.clickhouse.address import resolve_url
+from analytics.clickhouse.address import database, resolve_url
 from analytics.clickhouse.connections import connections
 from analytics.clickhouse.liveness import liveness
 from analytics.clickhouse.server_errors import translate
+from analytics.clickhouse.topology.mode import mode
+from analytics.clickhouse.topology.routing import Step, steps
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 
 if TYPE_CHECKING:
@@ -58,44 +60,57 @@ def query(
     name: str,
     database_settings: Mapping[str, Any] | None = None,
     hasty: bool = True,
+    fresh: Sequence[str] = (),
 ) -> list[Row]:
     """Runs a SELECT and returns its rows as `row`, a dataclass or struct whose field names are the column names.
 
-    `name` stands for the query in the server's query log. Raises AnalyticsUnavailableError, for a store that
+    `name` stands for the query in the server's query log. `fresh` names the tables of which no row may be missing that
+    another server has stored. Raises AnalyticsUnavailableError, for a store that
     gives no sign of life within CLICKHOUSE_SILENT_SECONDS and then at once, unless the query is not `hasty`;
     AnalyticsLimitError or AnalyticsQueryError; TypeError when columns and fields differ.
     """
+    [step] = _steps(sql, fresh)
     query_settings = {
         **_limits(),
         "log_comment": name,
         "session_timezone": "UTC",
         "readonly": 2,
+        **step.settings,
         **(database_settings or {}),
     }
     bound = bind(params)
 
     def run(client: Client) -> Any:
-        return client.execute(sql, bound, with_column_types=True, settings=query_settings)
+        return client.execute(step.sql, bound, with_column_types=True, settings=query_settings)
 
-    rows, columns = _run(run, name=name, seconds=_seconds(query_settings), retry=True, hasty=hasty)
+    rows, columns = _run(run, step, name=name, seconds=_seconds(query_settings), retry=True, hasty=hasty)
     return _as_objects(rows, [column for column, _ in columns], row, name)
 
 
 def execute(
-    sql: str, params: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
+    sql: str,
+    params: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    fresh: Sequence[str] = (),
 ) -> list[tuple[Any, ...]]:
     """Runs any statement and returns its rows, none for DDL. It may take 10 minutes unless `settings` allow another
-    time.
+    time. `fresh` is as `query` has it.
 
     It is sent again only when no connection could be made, so that it never runs twice.
     """
     bound = bind(params or {})
-    chosen = {"max_execution_time": _STATEMENT_SECONDS, **(settings or {})}
+    results = [_execute(step, bound, settings or {}) for step in _steps(sql, fresh)]
+    return results[0]
+
+
+def _execute(step: Step, bound: Mapping[str, Any], settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    chosen = {"max_execution_time": _STATEMENT_SECONDS, **step.settings, **settings}
 
     def run(client: Client) -> Any:
-        return client.execute(sql, bound, settings=chosen)
+        return client.execute(step.sql, bound, settings=chosen)
 
-    result = _run(run, name="statement", seconds=_seconds(chosen), retry=False)
+    result = _run(run, step, name="statement", seconds=_seconds(chosen), retry=False)
     return result if isinstance(result, list) else []
 
 
@@ -111,7 +126,7 @@ def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *,
     for name in (table, *columns):
         if not _NAME.match(name):
             raise ValueError(f"{name!r} is not a plain name")
-    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES"
+    [step] = _steps(f"INSERT INTO {table} ({', '.join(columns)}) VALUES")
     insert_settings = {
         **_limits(),
         "log_comment": f"insert.{table}",
@@ -121,18 +136,24 @@ def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *,
         "insert_deduplication_token": token,
         # A batch may hold rows of any days. A batch refused for having many would be sent again without end.
         "max_partitions_per_insert_block": 0,
+        **step.settings,
     }
 
     def run(client: Client) -> Any:
         by_column = [list(values) for values in zip(*rows, strict=True)]
-        return client.execute(statement, by_column, columnar=True, settings=insert_settings)
+        return client.execute(step.sql, by_column, columnar=True, settings=insert_settings)
 
-    _run(run, name=f"insert.{table}", seconds=_seconds(insert_settings), retry=True)
+    _run(run, step, name=f"insert.{table}", seconds=_seconds(insert_settings), retry=True)
 
 
 def close() -> None:
     """Closes this process's connections; a connection in use is closed when its query returns it."""
     connections().close()
+
+
+def _steps(sql: str, fresh: Sequence[str] = ()) -> list[Step]:
+    found = mode()
+    return steps(sql, found, "" if found.is_single else database(), fresh=fresh)
 
 
 def _limits() -> dict[str, Any]:
@@ -148,20 +169,27 @@ def _seconds(query_settings: Mapping[str, Any]) -> float:
     return limit + _READ_MARGIN_SECONDS if limit else _UNLIMITED_SECONDS
 
 
-def _run(call: Callable[[Client], Any], *, name: str, seconds: float, retry: bool, hasty: bool = False) -> Any:
-    """Calls `call` with a connection, and once more with a new one when the connection was lost. A `hasty` call does
-    not wait for a silent store; any other call has all of its `seconds`."""
+def _run(
+    call: Callable[[Client], Any], step: Step, *, name: str, seconds: float, retry: bool, hasty: bool = False
+) -> Any:
+    """Calls `call` with a connection that is ready for the step, and once more with a new one when the connection was
+    lost. A `hasty` call does not wait for a silent store; any other call has all of its `seconds`."""
+
+    def prepared(client: Client) -> Any:
+        for statement in step.before:
+            client.execute(statement, settings={"max_execution_time": seconds})
+        return call(client)
 
     def ask() -> Any:
         if hasty:
             liveness().require()
         # An engine that was started again listens on another port.
-        with connections().lent(resolve_url(), seconds) as client:
+        with connections().lent(resolve_url(step.suffix), seconds) as client:
             if not hasty:
-                return call(client)
+                return prepared(client)
             liveness().require()  # The call may have waited for a connection.
             with liveness().watched(client):
-                return call(client)
+                return prepared(client)
 
     try:
         return _attempt(ask, name)

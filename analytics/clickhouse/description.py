@@ -12,6 +12,7 @@ _HEAD = """# Tables of the analytics store
 
 `manage.py describe_analytics --write` wrote this page from a migrated store; a test fails when it is out of date. The
 tables are made by `analytics/clickhouse/schema/`; `analytics/clickhouse/migrations/README.md` says how to change them.
+This is the store of one server; [several servers](clickhouse.md) have replicated tables of the same columns.
 """
 _TABLES = """
 SELECT name, database, formatQuery(create_table_query) AS definition FROM system.tables

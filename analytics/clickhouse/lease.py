@@ -9,7 +9,10 @@ the holder is alive. Numbers only grow, so a former holder that still changes it
 - A lease of this process that none of its threads holds is one whose end the store did not hear of, and free.
 - A comment that stays the same for `MIGRATION_LEASE_SECONDS` belongs to a dead holder, and the next number is taken.
 - A holder that was only stopped finds a higher number before its next statement, and goes back to waiting.
-- The next holder begins when no statement of a dead holder runs in the server any more.
+- The next holder begins when no statement of a dead holder runs in any server any more.
+
+Where several servers keep the store, of two `CREATE TABLE` of one name exactly one still succeeds: a Replicated
+database and ON CLUSTER bring all definitions into one order, in Keeper, and each server runs them in that order.
 """
 
 from __future__ import annotations
@@ -20,12 +23,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 
 from analytics.clickhouse import client
+from analytics.clickhouse.topology import everywhere
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from core.processes.background_tasks import keep_thread_running
 from core.processes.locks import this_process
@@ -43,12 +49,9 @@ _FAILURES = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError
 # The mark stands in front of every statement of a migration, so that those still running are found.
 MARK = "/* schema migration */ "
 _LEASES = """
-SELECT name, comment FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {table:String})
+SELECT name, comment FROM {tables} WHERE database = currentDatabase() AND startsWith(name, {{table:String}})
 """
-_RUNNING = """
-SELECT count() FROM system.processes
-WHERE current_database = currentDatabase() AND query_id != queryID() AND position(query, {text:String}) > 0
-"""
+_RUNNING = "SELECT count() FROM {processes} WHERE {is_running}"
 
 
 # The numbers of the leases that threads of this process hold.
@@ -60,7 +63,7 @@ class LeaseLostError(Exception):
 
 
 @dataclass(frozen=True)
-class _Found:
+class SeenLease:
     number: int
     comment: str
 
@@ -80,12 +83,13 @@ class Lease:
 
     def check(self) -> None:
         """Checks that this process still holds the lease. Raises LeaseLostError when another process has it."""
-        newest = _newest()
+        newest = newest_lease()
         if newest is None or newest.number != self.number:
             raise LeaseLostError
 
     def begin(self) -> None:
-        self._keeper = keep_thread_running("analytics.migration_lease", self._keep)
+        # The thread speaks to the address of this context, which may be that of a proof.
+        self._keeper = keep_thread_running("analytics.migration_lease", partial(copy_context().run, self._keep))
 
     def end(self) -> None:
         self._ended.set()
@@ -132,9 +136,9 @@ def migration_lease() -> Iterator[Lease]:
 
 def wait_for_migrators() -> None:
     """Returns when no process migrates the store; the lease of a dead process has to run out first."""
-    seen: _Found | None = None
+    seen: SeenLease | None = None
     since = time.monotonic()
-    while (newest := _newest()) is not None and not newest.is_free:
+    while (newest := newest_lease()) is not None and not newest.is_free:
         if newest != seen:
             _log_waiting(seen, newest)
             seen, since = newest, time.monotonic()
@@ -146,16 +150,18 @@ def wait_for_migrators() -> None:
 def wait_until_none_runs(text: str) -> None:
     """Returns when no statement that holds `text` runs in the store's database."""
     is_logged = False
-    while _count_running(text):
+    while count_running(text):
         if not is_logged:
             logger.info("statements.waiting text=%r", text)
             is_logged = True
         time.sleep(_LOOK_EVERY_SECONDS)
 
 
-def _count_running(text: str) -> int:
+def count_running(text: str) -> int:
+    """Returns the number of statements that hold `text` and run in the store's database, on any of its servers."""
     try:
-        [(count,)] = client.execute(_RUNNING, {"text": text})
+        sql = _RUNNING.format(processes=everywhere.system("processes"), is_running=everywhere.is_running())
+        [(count,)] = client.execute(sql, everywhere.texts(text))
     except AnalyticsQueryError as error:
         if error.server_code != _ACCESS_DENIED:
             raise
@@ -166,17 +172,17 @@ def _count_running(text: str) -> int:
 
 def _take(holder: str) -> int:
     """Takes the lease and returns its number."""
-    seen: _Found | None = None
+    seen: SeenLease | None = None
     since = time.monotonic()
     while True:
-        newest = _newest()
+        newest = newest_lease()
         if newest != seen:
             _log_waiting(seen, newest)
             seen, since = newest, time.monotonic()
         dead = time.monotonic() - since > settings.MIGRATION_LEASE_SECONDS
         if newest is None or newest.is_free or dead or _is_left_by(holder, newest):
             number = 1 if newest is None else newest.number + 1
-            if _create(number, holder):
+            if create_lease(number, holder):
                 _held.add(number)
                 if newest is not None and not newest.is_free:
                     logger.warning("lease.taken_over number=%d from=%r", number, newest.comment)
@@ -184,18 +190,18 @@ def _take(holder: str) -> int:
         time.sleep(_LOOK_EVERY_SECONDS)
 
 
-def _is_left_by(holder: str, newest: _Found) -> bool:
+def _is_left_by(holder: str, newest: SeenLease) -> bool:
     return newest.comment.partition(" beat ")[0] == holder and newest.number not in _held
 
 
-def _log_waiting(seen: _Found | None, newest: _Found | None) -> None:
+def _log_waiting(seen: SeenLease | None, newest: SeenLease | None) -> None:
     """Logs a holder that is waited for, once for each holder and not at each sign of life."""
     if newest is None or newest.is_free or (seen is not None and seen.number == newest.number):
         return
     logger.info("lease.waiting number=%d holder=%r", newest.number, newest.comment.partition(" beat ")[0])
 
 
-def _create(number: int, holder: str) -> bool:
+def create_lease(number: int, holder: str) -> bool:
     """Creates the lease's table; returns False when another process was first."""
     try:
         client.execute(f"CREATE TABLE {_TABLE}{number} (none UInt8) ENGINE = Null COMMENT '{holder} beat 1'")
@@ -206,13 +212,17 @@ def _create(number: int, holder: str) -> bool:
     return True
 
 
-def _newest() -> _Found | None:
+def newest_lease() -> SeenLease | None:
+    """Returns the lease with the highest number that any server has."""
     return max(_all(), key=lambda one: one.number, default=None)
 
 
-def _all() -> list[_Found]:
-    rows: list[tuple[Any, ...]] = client.execute(_LEASES, {"table": _TABLE})
-    return [_Found(int(number), comment) for name, comment in rows if (number := name.removeprefix(_TABLE)).isdigit()]
+def _all() -> list[SeenLease]:
+    """Returns the leases; one whose comment has not reached every server yet is there with each."""
+    rows: list[tuple[Any, ...]] = client.execute(_LEASES.format(tables=everywhere.system("tables")), {"table": _TABLE})
+    return [
+        SeenLease(int(number), comment) for name, comment in rows if (number := name.removeprefix(_TABLE)).isdigit()
+    ]
 
 
 def _drop_former(number: int) -> None:

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.connections import connections
+from analytics.clickhouse.topology.mode import mode
 from analytics.errors import AnalyticsUnavailableError
 
 SCHEMA_NUMBER = 46
@@ -23,7 +24,7 @@ def is_behind() -> bool:
     The question passes by `client`, which asks it about statements that the store refused.
     """
     try:
-        with connections().lent(resolve_url(), settings.CLICKHOUSE_SILENT_SECONDS) as client:
+        with connections().lent(resolve_url(mode().suffix), settings.CLICKHOUSE_SILENT_SECONDS) as client:
             rows = client.execute("SELECT number FROM schema_migrations")
     except (AnalyticsUnavailableError, driver_errors.Error, OSError, EOFError):
         return True

@@ -27,6 +27,10 @@ from django.core.exceptions import ImproperlyConfigured
 from analytics.clickhouse import client, ledger, text_index
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.lease import MARK, Lease, LeaseLostError, migration_lease, wait_until_none_runs
+from analytics.clickhouse.topology import routing
+from analytics.clickhouse.topology.checks import require_fit
+from analytics.clickhouse.topology.ddl import definitions
+from analytics.clickhouse.topology.mode import Kind, mode, refuse_unproven
 from analytics.errors import AnalyticsQueryError, AnalyticsSchemaError
 
 logger = logging.getLogger("analytics.migrations")
@@ -40,11 +44,12 @@ _LAST_REVISION_OF_THE_CHAIN = "e78af81"
 _UNKNOWN_DATABASE = 81
 _UNKNOWN_TABLE = 60
 _RENAMED_AWAY = re.compile(r"RENAME TABLE IF EXISTS (\w+) TO \w+_closed")
-_LEDGER = """
+LEDGER = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     number UInt32, name String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
 ) ENGINE = MergeTree ORDER BY number
 """
+_LEDGER_TABLES = ("schema_migrations",)
 _SKIPPED_WHEN = re.compile(r"^-- Skipped when: (SELECT .+)$", re.MULTILINE)
 # The time limit of queries must not end a migration that copies a large table.
 _NO_LIMIT = {"max_execution_time": 0}
@@ -101,8 +106,11 @@ def migrate() -> list[str]:
     """Applies the migrations that the ledger does not list, and returns the names of those this process applied.
 
     Raises AnalyticsUnavailableError when the store does not answer, and AnalyticsSchemaError when the store is from
-    before the schema of this version.
+    before the schema of this version; ImproperlyConfigured for a mode that is not proven, and for servers that are not
+    those of the mode.
     """
+    refuse_unproven()
+    require_fit()
     _create_ledger()
     applied: list[str] = []
     while _missing():
@@ -117,8 +125,9 @@ def migrate() -> list[str]:
 def missing_migrations() -> list[str]:
     """Returns the names of the migrations that are still to be applied, in order, and writes nothing.
 
-    Raises AnalyticsUnavailableError and AnalyticsSchemaError, as `migrate` does.
+    Raises AnalyticsUnavailableError, AnalyticsSchemaError and ImproperlyConfigured, as `migrate` does.
     """
+    refuse_unproven()
     try:
         return [migration.name for migration in _missing()]
     except AnalyticsQueryError as error:
@@ -128,7 +137,7 @@ def missing_migrations() -> list[str]:
 
 
 def _missing() -> list[Migration]:
-    done = {number for (number,) in client.execute("SELECT number FROM schema_migrations")}
+    done = {number for (number,) in client.execute("SELECT number FROM schema_migrations", fresh=_LEDGER_TABLES)}
     if done and SCHEMA_NUMBER not in done:
         raise AnalyticsSchemaError(
             f"The analytics store is at migration {max(done)}, and this version begins at {SCHEMA_NUMBER}. Run"
@@ -157,7 +166,7 @@ def _run(statement: str, lease: Lease) -> None:
     """Runs a statement of a migration. Raises LeaseLostError where it failed because another process, which took the
     lease after the last check, has gone on with the migration; else the store's error."""
     try:
-        client.execute(MARK + statement, settings=_NO_LIMIT)
+        client.execute(MARK + statement, settings=_NO_LIMIT, fresh=routing.tables_read(statement))
     except AnalyticsQueryError:
         lease.check()
         raise
@@ -176,12 +185,12 @@ def _wait_for_inserts(statement: str) -> None:
 
 def _create_ledger() -> None:
     try:
-        client.execute(_LEDGER)
+        client.execute(LEDGER)
     except AnalyticsQueryError as error:
         if error.server_code != _UNKNOWN_DATABASE:
             raise
         _create_database()
-        client.execute(_LEDGER)
+        client.execute(LEDGER)
 
 
 def _create_database() -> None:
@@ -190,9 +199,14 @@ def _create_database() -> None:
     name = url.path.strip("/")
     if not name.isidentifier():
         raise ImproperlyConfigured("The database in CLICKHOUSE_URL has to be a plain name.")
+    created = definitions(f"CREATE DATABASE IF NOT EXISTS {name}", mode(), name)
+    if mode().kind is Kind.REPLICATED:
+        # Each server has to join a Replicated database by itself, and this connection belongs to one of them.
+        raise ImproperlyConfigured(f"The analytics store has no database yet. Run on each of its servers: {created[0]}")
     connection = Client.from_url(urlunsplit(url._replace(path="/default")))
     try:
-        connection.execute(f"CREATE DATABASE IF NOT EXISTS {name}")
+        for definition in created:
+            connection.execute(definition)
     finally:
         connection.disconnect()
 

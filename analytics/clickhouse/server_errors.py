@@ -17,7 +17,8 @@ logger = logging.getLogger("analytics.clickhouse")
 
 _MEMORY = {241: "MEMORY_LIMIT_EXCEEDED", 307: "TOO_MANY_BYTES"}
 _TIME = {159: "TIMEOUT_EXCEEDED", 160: "TOO_SLOW"}
-# A stopping engine cancels queries, and an address from before an engine's restart fails authentication.
+# A stopping engine cancels queries, and an address from before an engine's restart fails authentication. Some codes are
+# those of several servers, of which one is away or has not caught up.
 _TRANSIENT = {
     202: "TOO_MANY_SIMULTANEOUS_QUERIES",
     209: "SOCKET_TIMEOUT",
@@ -27,8 +28,13 @@ _TRANSIENT = {
     242: "TABLE_IS_READ_ONLY",
     243: "NOT_ENOUGH_SPACE",
     252: "TOO_MANY_PARTS",
+    279: "ALL_CONNECTION_TRIES_FAILED",
     285: "TOO_FEW_LIVE_REPLICAS",
+    286: "UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE",
+    289: "REPLICA_IS_NOT_IN_QUORUM",
     319: "UNKNOWN_STATUS_OF_INSERT",
+    341: "UNFINISHED",
+    369: "ALL_REPLICAS_ARE_STALE",
     394: "QUERY_WAS_CANCELLED",
     425: "SYSTEM_ERROR",
     439: "CANNOT_SCHEDULE_TASK",

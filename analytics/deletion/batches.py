@@ -61,7 +61,7 @@ _IN_BATCH = """project_id = {project:UUID} AND request_id IN {ids:Array(UUID)}
 def plan_batch(deletion: Deletion, subject: Subject) -> DeletionBatch | None:
     """Plans a batch of the subject's next requests; returns None when there are none."""
     sql = _FOUND.format(where=subject.requests, limit=_REQUESTS_AT_ONCE)
-    found = client.execute(sql, subject.parameters, settings=LIMITS)
+    found = client.execute(sql, subject.parameters, settings=LIMITS, fresh=("requests",))
     if not found:
         return None
     plan = Plan(
@@ -86,7 +86,7 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
     delete_where("payloads", _IN_BATCH, scope)
     delete_where("otel_traces", *spans_of(project_id, plan.ids, plan.first, plan.last))
     sql = f"SELECT {', '.join(ANONYMISED)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"
-    rows = client.execute(sql, scope, settings=LIMITS)
+    rows = client.execute(sql, scope, settings=LIMITS, fresh=("requests",))
     client.insert("anonymised", (*ANONYMISED, "had_user"), _anonymous(rows), token=f"anonymised-{batch.pk}")
     delete_where("requests", _IN_BATCH, scope)
     _repair_figures(project_id, plan, known_to_differ=is_first_try)
@@ -96,7 +96,8 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
 
 def delete_where(table: str, where: str, parameters: dict[str, Any]) -> int:
     """Deletes rows and returns their number. When no row matches, it costs one count."""
-    ((count,),) = client.execute(f"SELECT count() FROM {table} WHERE {where}", parameters, settings=LIMITS)
+    counting = f"SELECT count() FROM {table} WHERE {where}"
+    ((count,),) = client.execute(counting, parameters, settings=LIMITS, fresh=(table,))
     if count:
         client.execute(f"DELETE FROM {table} WHERE {where}", parameters, settings=LIMITS)
     return int(count)

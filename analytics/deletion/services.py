@@ -170,7 +170,8 @@ def _look(deletion: Deletion, now: datetime) -> int:
             _finish(left.deletion, left)
             renew()
         if subject.traces:
-            client.execute(_NOTE_TRACES.format(requests=subject.requests), subject.parameters, settings=LIMITS)
+            noted = _NOTE_TRACES.format(requests=subject.requests)
+            client.execute(noted, subject.parameters, settings=LIMITS, fresh=("requests",))
         while batch := plan_batch(deletion, subject):
             found += _finish(deletion, batch, is_first_try=True)
             renew()

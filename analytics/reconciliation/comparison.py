@@ -82,6 +82,7 @@ def _figures(
         row=Figures,
         name=f"reconciliation.{rollup.table}",
         database_settings=LIMITS,
+        fresh=(rollup.table, "requests"),
     )
     return {row.day: row.figures for row in rows}
 

@@ -50,7 +50,7 @@ def doubled_days(table: str, project_id: UUID, units: Sequence[Unit]) -> list[da
     """Returns the UTC days among those of `units` on which some request is stored more than once."""
     sql = _DAYS.format(table=table, where=_OF_UNITS)
     name = f"reconciliation.doubled.{table}"
-    found = client.query(sql, scope(project_id, units), row=_Day, name=name, database_settings=LIMITS)
+    found = client.query(sql, scope(project_id, units), row=_Day, name=name, database_settings=LIMITS, fresh=(table,))
     return [row.day for row in found]
 
 
@@ -58,7 +58,7 @@ def remove_doubles(table: str, project_id: UUID, day: date) -> bool:
     """Removes all rows of each request but one; returns False when some are left."""
     unit = Unit(day, day, day, 0)
     sql = _PLACES.format(table=table, where=_OF_UNITS, place=_PLACE, limit=_MAX_AT_ONCE)
-    found = client.execute(sql, scope(project_id, [unit]), settings=LIMITS)
+    found = client.execute(sql, scope(project_id, [unit]), settings=LIMITS, fresh=(table,))
     places = [place for (place,) in found]
     if places:
         remove = f"DELETE FROM {table} WHERE {_OF_UNITS} AND {_PLACE} IN {{places:Array(String)}}"

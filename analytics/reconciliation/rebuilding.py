@@ -66,4 +66,4 @@ def _replace(rollup: Rollup, parameters: dict[str, Any], *, condition: bool) -> 
     columns = ", ".join(column.name for column in rollup.columns)
     again = rollup.select_again(rollup.persons if condition else "")
     insert = f"INSERT INTO {rollup.table} ({columns}) SELECT {columns} FROM ({again})"
-    client.execute(insert, parameters, settings=_INSERT)
+    client.execute(insert, parameters, settings=_INSERT, fresh=("requests",))

@@ -66,7 +66,9 @@ def list_projects() -> list[UUID]:
 
 def list_units(project_id: UUID, since: date) -> list[Unit]:
     """Returns the units with a request made on `since` or later."""
-    return client.query(_UNITS, {"project": project_id, "since": since}, row=Unit, name="reconciliation.units")
+    return client.query(
+        _UNITS, {"project": project_id, "since": since}, row=Unit, name="reconciliation.units", fresh=("requests",)
+    )
 
 
 def list_abandoned(table: str, project_id: UUID, units: Sequence[Unit]) -> list[Unit]:
@@ -79,7 +81,7 @@ def list_abandoned(table: str, project_id: UUID, units: Sequence[Unit]) -> list[
         "project": project_id,
         "last": max(unit.day for unit in units).isoformat(),
     }
-    found = client.query(sql, values, row=_Day, name="reconciliation.abandoned")
+    found = client.query(sql, values, row=_Day, name="reconciliation.abandoned", fresh=(table, "requests"))
     return [Unit(day.day, _NEVER, _NEVER, 0) for day in found]
 
 

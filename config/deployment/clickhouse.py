@@ -1,10 +1,14 @@
-"""The analytics store: its tables and its clock."""
+"""The analytics store: its servers, tables and clock. `serve` asks about the servers while it prepares the store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.core.exceptions import ImproperlyConfigured
+
 from analytics.clickhouse import client, migrator
+from analytics.clickhouse.topology.checks import find_differences, find_faults
+from analytics.clickhouse.topology.mode import refuse_unproven
 from analytics.errors import (
     AnalyticsLimitError,
     AnalyticsQueryError,
@@ -16,9 +20,17 @@ from config.deployment.problem import Problem, lacks, skew
 
 def check() -> Iterator[Problem]:
     try:
+        refuse_unproven()
+        faults = list(find_faults()) or list(find_differences())
+        yield from (Problem("clickhouse", fault) for fault in faults)
+        if faults:
+            return
         [(now,)] = client.execute("SELECT toFloat64(now64(6))")
         yield from skew("clickhouse", float(now))
         missing = migrator.missing_migrations()
+    except ImproperlyConfigured as error:
+        yield Problem("clickhouse", str(error))
+        return
     except AnalyticsSchemaError as error:
         yield Problem("migrations", error.message)
         return

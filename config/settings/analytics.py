@@ -3,11 +3,21 @@ VAR_DIR; limits of OTLP requests, retention, the gateway's own spans, and their 
 
 from __future__ import annotations
 
+from analytics.clickhouse.topology.mode import PATTERN
 from config import env
 
 # None means the embedded engine: its address is in VAR_DIR/run/clickhouse.url and changes with each restart.
 CLICKHOUSE_URL = env.url("CLICKHOUSE_URL", schemes=("clickhouse", "clickhouses"))
 CLICKHOUSE_DATABASE = env.text("CLICKHOUSE_DATABASE", "llm")
+# Which servers keep the store (analytics/clickhouse/topology/mode.py).
+CLICKHOUSE_MODE = env.matching(
+    "CLICKHOUSE_MODE",
+    "single",
+    PATTERN,
+    "single, replicated, cloud, or cluster: with the cluster's name behind it",
+)
+# The operator's word that a mode which nobody has run here was proven on the servers at hand.
+ANALYTICS_UNPROVEN = env.boolean("ANALYTICS_UNPROVEN", False)
 CLICKHOUSE_QUERY_SECONDS = env.integer("CLICKHOUSE_QUERY_SECONDS", 20, minimum=1, maximum=600)
 # A query to a store that shows no sign of life fails after this many seconds; queries to a live store may take longer.
 # Half of them are for the sign, which a store that is only slow gives within three or four.

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 class EngineProcess:
     """A process of `manage.py analytics_engine` on `directory`. Its addresses and its log are beside the directory."""
 
-    def __init__(self, directory: Path, *, port: int = 0, **environment: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        port: int = 0,
+        program: Sequence[str] = (str(ROOT / "manage.py"), "analytics_engine"),
+        **environment: str,
+    ) -> None:
         self.directory = directory
         self.port_file = directory.with_suffix(".port")
         self.url_file = directory.with_suffix(".url")
@@ -31,7 +38,7 @@ class EngineProcess:
         # A killed engine has left the files of its addresses.
         self.port_file.unlink(missing_ok=True)
         self.url_file.unlink(missing_ok=True)
-        command = [sys.executable, str(ROOT / "manage.py"), "analytics_engine", "--data", str(directory)]
+        command = [sys.executable, *program, "--data", str(directory)]
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--port", str(port), "--port-file", str(self.port_file), "--url-file", str(self.url_file)],
@@ -92,8 +99,8 @@ class EngineProcess:
 
 
 @contextmanager
-def running_engine(directory: Path, *, port: int = 0, **environment: str) -> Iterator[EngineProcess]:
-    engine = EngineProcess(directory, port=port, **environment)
+def running_engine(directory: Path, *, port: int = 0, **options: Any) -> Iterator[EngineProcess]:
+    engine = EngineProcess(directory, port=port, **options)
     try:
         yield engine.wait_until_serving()
     finally:

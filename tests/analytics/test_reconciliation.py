@@ -223,9 +223,9 @@ def test_statements__of_a_rebuild__are_bounded(project: UUID, monkeypatch: pytes
     used: list[dict[str, Any]] = []
     execute = client.execute
 
-    def noting(sql: str, params: Any = None, settings: Any = None) -> Any:
+    def noting(sql: str, params: Any = None, settings: Any = None, **options: Any) -> Any:
         used.append(settings)
-        return execute(sql, params, settings)
+        return execute(sql, params, settings, **options)
 
     monkeypatch.setattr(client, "execute", noting)
     rebuilding.rebuild(rollup_of("users_daily"), project, list_units(project, LONG_AGO)[0])

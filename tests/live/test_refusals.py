@@ -54,6 +54,16 @@ def test_serve__no_migrate_on_empty_stores__refuses_and_names_the_command(tmp_pa
     assert "API key" not in result.stdout
 
 
+def test_serve__mode_of_the_analytics_store_that_was_never_proven__refuses_with_the_way_out(tmp_path: Path) -> None:
+    address = {"CLICKHOUSE_URL": "clickhouse://127.0.0.1:1/llm", "CLICKHOUSE_MODE": "cluster:prod"}
+    result = _serve(tmp_path, "--without", "celery", WEB_WORKERS="1", **address)
+
+    assert result.returncode == 1
+    assert "CLICKHOUSE_MODE=cluster:prod was never run on servers of its kind" in result.stderr
+    assert "`manage.py prove_analytics`" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_serve__other_encryption_keys_than_those_of_the_secrets__refuses(
     start_service: StartService, tmp_path: Path
 ) -> None:
@@ -103,6 +113,7 @@ def test_serve__metrics_port_taken__names_host_and_port(tmp_path: Path) -> None:
         ("OPERATOR_ALERT_WEBHOOK_URL", "ftp://alerts"),
         ("REDIS_URL", "http://example.com"),
         ("CLICKHOUSE_URL", "localhost:9000"),
+        ("CLICKHOUSE_MODE", "cluster: x"),
         ("DATABASE_URL", "mysql://localhost/x"),
         ("DATABASE_URL", "postgresql://user@h1:5432,h2:port/db"),
         ("ENCRYPTION_KEYS", "short"),

@@ -20,6 +20,9 @@ _ON_THE_DATABASE = (
     "SHOW", "SELECT", "INSERT", "CREATE DATABASE", "CREATE TABLE", "CREATE VIEW", "DROP TABLE", "DROP VIEW", "TRUNCATE",
     "OPTIMIZE", "CHECK", "ALTER TABLE", "ALTER VIEW",
 )  # fmt: skip
+# What the names of databases have behind that of the engine's own which are made for a proof and dropped after it.
+SCRATCH = "_proof_"
+_ON_A_SCRATCH_DATABASE = ("DROP DATABASE",)
 # These rights would write or read parts outside the tables.
 _NOT_ON_THE_DATABASE = ("ALTER FREEZE PARTITION", "ALTER FETCH PARTITION")
 # External tables of a query are temporary ones; the watcher stops queries whose client has left.
@@ -47,10 +50,12 @@ def write_configuration(directory: Path, database: str) -> Path:
 
 
 def _users(database: str) -> str:
-    tables = f"{quote_identifier(database)}.*"
+    tables, scratch = f"{quote_identifier(database)}.*", f"{quote_identifier(database + SCRATCH)}*.*"
     grants = (
         f"GRANT {', '.join(_ON_THE_DATABASE)} ON {tables}",
         f"REVOKE {', '.join(_NOT_ON_THE_DATABASE)} ON {tables}",
+        f"GRANT {', '.join((*_ON_THE_DATABASE, *_ON_A_SCRATCH_DATABASE))} ON {scratch}",
+        f"REVOKE {', '.join(_NOT_ON_THE_DATABASE)} ON {scratch}",
         f"GRANT {', '.join(_EVERYWHERE)} ON *.*",
     )
     queries = "".join(f"<query>{escape(grant)}</query>" for grant in grants)

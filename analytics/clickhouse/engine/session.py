@@ -25,6 +25,7 @@ from analytics.clickhouse.engine.native_blocks import (
 )
 from analytics.clickhouse.engine.native_types import UnsupportedTypeError
 from analytics.clickhouse.engine.protocol import ClientPacket, Query
+from analytics.clickhouse.engine.rights import SCRATCH
 from analytics.clickhouse.engine.statement import InsertTarget
 from analytics.clickhouse.engine.watcher import RunningQuery, Watcher
 
@@ -43,7 +44,7 @@ _HELLO_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Access:
-    """The user and password that may connect, and the only database they may use."""
+    """The user and password that may connect, and the database they may use beside scratch databases of its name."""
 
     user: str
     password: str
@@ -52,6 +53,9 @@ class Access:
     def __post_init__(self) -> None:
         if not self.password:
             raise ValueError("the engine accepts nobody without a password")
+
+    def allows(self, database: str) -> bool:
+        return database == self.database or database.startswith(f"{self.database}{SCRATCH}")
 
 
 class Session:
@@ -74,6 +78,7 @@ class Session:
         self._access = access
         self._reader = ByteReader(receive=client.recv)
         self._sticky: list[str] = []
+        self._database = access.database
 
     def run(self) -> None:
         try:
@@ -104,7 +109,8 @@ class Session:
             message = "DB::Exception: Authentication failed: password is incorrect, or there is no such user"
             self._send(protocol.exception(_AUTHENTICATION_FAILED, "DB::Exception", message))
             return False
-        if hello.database not in ("", self._access.database):
+        self._database = hello.database or self._access.database
+        if not self._access.allows(self._database):
             message = f"DB::Exception: Not enough privileges: this engine's only database is {self._access.database}"
             self._send(protocol.exception(_ACCESS_DENIED, "DB::Exception", message))
             return False
@@ -188,7 +194,7 @@ class Session:
         return self._reader.string()
 
     def _prepare(self, connection: ChdbConnection, query: Query, tables: list[tuple[str, Block]]) -> None:
-        connection.execute(f"USE {protocol.quote_identifier(self._access.database)}")
+        connection.execute(f"USE {protocol.quote_identifier(self._database)}")
         for text in self._sticky:
             connection.execute(text)
         for name, block in tables:

@@ -15,6 +15,7 @@ from analytics.queries.variants.outcomes import (
     EMPTY,
     FAILED,
     FALLBACK,
+    FRESH,
     JUDGED,
     OF_CLIENTS,
     PRICED,
@@ -112,7 +113,7 @@ def hour_sums(
         "long_wait_ms": long_wait_ms,
         "log_ratio": log_ratio,
     }
-    return client.query(_SQL, params, row=HourSums, name="variants.by_hour")
+    return client.query(_SQL, params, row=HourSums, name="variants.by_hour", fresh=FRESH)
 
 
 def usual_of(version: Version, start: datetime, end: datetime, *, log_ratio: float) -> UsualValues:

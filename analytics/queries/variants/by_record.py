@@ -14,9 +14,12 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.clickhouse.topology import everywhere
+from analytics.clickhouse.topology.mode import mode
 from analytics.queries.variants.outcomes import (
     ANSWERED,
     FAILED,
+    FRESH,
     IN_ARM,
     JUDGED,
     LEFT_OUT_BY_REASON,
@@ -160,6 +163,20 @@ FROM system.processes
 WHERE current_database = currentDatabase() AND startsWith(query, 'INSERT INTO ingest ')
 """
 
+# Each server has a clock of its own, and says what runs a moment before it says what time it is.
+_VISIBLE_EVERYWHERE = """
+SELECT min(complete_until) AS now, 0. AS max_elapsed_seconds
+FROM (
+    SELECT
+        hostName() AS host, tcpPort() AS port,
+        min(nowInBlock64(3, 'UTC')) - toIntervalSecond(1)
+            - toIntervalMillisecond(toUInt64(1000 * maxIf(elapsed, {is_running}))) AS complete_until
+    FROM {processes}
+    GROUP BY host, port
+)
+"""
+_INSERT = "INSERT INTO ingest "
+
 _ROWS = """
 SELECT request_id, min(recorded_at) AS recorded_at
 FROM requests
@@ -186,18 +203,28 @@ def recorded_minutes(rows: Recorded, *, counted: Collection[UUID], log_ratio: fl
     nothing. The rows of requests that were `counted` while they were open add only what was unknown then: their end,
     latency and cost."""
     params = {**rows.parameters(), "counted": [str(one) for one in counted], "log_ratio": log_ratio}
-    return client.query(_MINUTES, params, row=RecordedMinute, name="variants.recorded_minutes")
+    return client.query(_MINUTES, params, row=RecordedMinute, name="variants.recorded_minutes", fresh=FRESH)
 
 
 def recorded_units(rows: Recorded) -> list[RecordedUnits]:
     """Returns the allocation units that were not seen before, by minute."""
-    return client.query(_UNITS, rows.parameters(), row=RecordedUnits, name="variants.recorded_units")
+    return client.query(_UNITS, rows.parameters(), row=RecordedUnits, name="variants.recorded_units", fresh=FRESH)
 
 
 def visible_until() -> datetime:
     """Returns the time up to which the rows are complete: every row with an earlier `recorded_at` can be read, and none
     will come. A row has the time at which its insert began, and is visible when the insert has ended."""
-    [seen] = client.query(_VISIBLE, {}, row=_Visible, name="variants.visible")
+    if mode().is_single:
+        [seen] = client.query(_VISIBLE, {}, row=_Visible, name="variants.visible")
+    else:
+        sql = _VISIBLE_EVERYWHERE.format(processes=everywhere.system("processes"), is_running=everywhere.is_running())
+        [seen] = client.query(
+            sql,
+            everywhere.texts(_INSERT),
+            row=_Visible,
+            name="variants.visible",
+            database_settings=everywhere.REACHABLE,
+        )
     return seen.now - timedelta(seconds=seen.max_elapsed_seconds)
 
 
@@ -208,4 +235,5 @@ def recorded_at(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[U
         return {}
     times = {"first": min(arrived.values()), "last": max(arrived.values())}
     params = {"project": project_id, "ids": [str(one) for one in arrived], **times}
-    return {row.request_id: row.recorded_at for row in client.query(_ROWS, params, row=_Row, name="variants.rows")}
+    found = client.query(_ROWS, params, row=_Row, name="variants.rows", fresh=FRESH)
+    return {row.request_id: row.recorded_at for row in found}

@@ -11,6 +11,7 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.queries.variants.by_record import BUCKETS, MINUTE, NEW, UP_TO, WITHIN, Recorded
 from analytics.queries.variants.measures import NAMES, QUANTITIES, Measure, array
+from analytics.queries.variants.outcomes import FRESH
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ GROUP BY minute, stage, variant, metric ORDER BY minute, stage, variant, metric
 def recorded_sums(rows: Recorded, *, limits: UnitLimits, log_ratio: float) -> Mapping[tuple[str, str], UnitSums]:
     """Returns the sums since the rollout's beginning, by arm and measure; an arm without requests has none."""
     params = {**rows.parameters(), **limits.parameters(), "log_ratio": log_ratio}
-    found = client.query(_BY_METRIC, params, row=UnitSums, name="variants.recorded_sums")
+    found = client.query(_BY_METRIC, params, row=UnitSums, name="variants.recorded_sums", fresh=FRESH)
     return {(row.variant, row.metric): row for row in found}
 
 
@@ -123,4 +124,4 @@ def minute_sums(rows: Recorded, *, limits: UnitLimits, counted: Collection[UUID]
         "counted": [str(one) for one in counted],
         "log_ratio": log_ratio,
     }
-    return client.query(_BY_MINUTE, params, row=MinuteSums, name="variants.minute_sums")
+    return client.query(_BY_MINUTE, params, row=MinuteSums, name="variants.minute_sums", fresh=FRESH)

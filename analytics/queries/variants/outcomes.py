@@ -35,6 +35,8 @@ from __future__ import annotations
 from analytics.queries.variants.error_codes import Counts, having, reason_of
 
 TARGET, BASELINE = "target", "baseline"
+# A verdict rests on these rows: none may be missing that any server has stored.
+FRESH = ("requests",)
 
 # Columns are qualified (r.), since an unqualified name would mean the alias of the same name.
 OF_ROLLOUT = """r.project_id = {project:UUID} AND r.rollout_id = {rollout:UUID}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from analytics.clickhouse import client
 from analytics.queries.variants.by_record import UP_TO, WITHIN, Recorded
-from analytics.queries.variants.outcomes import ANSWERED, BASELINE, CONTRACT, EMPTY, REQUEST, TARGET, UNANSWERED
+from analytics.queries.variants.outcomes import ANSWERED, BASELINE, CONTRACT, EMPTY, FRESH, REQUEST, TARGET, UNANSWERED
 
 LENGTHS = (256, 1024, 4096, 16384, 65536)
 """The upper limits of the lengths in tokens; what is longer than all is a length of its own."""
@@ -111,6 +111,6 @@ def segment_minutes(rows: Recorded, *, weights_before: Sequence[int] | None) -> 
     """
     params = rows.parameters()
     if weights_before is None:
-        return client.query(_BY_REQUEST, params, row=SegmentMinute, name="variants.segments")
+        return client.query(_BY_REQUEST, params, row=SegmentMinute, name="variants.segments", fresh=FRESH)
     params["weights_before"] = list(weights_before)
-    return client.query(_BY_USER, params, row=SegmentMinute, name="variants.segments_by_user")
+    return client.query(_BY_USER, params, row=SegmentMinute, name="variants.segments_by_user", fresh=FRESH)

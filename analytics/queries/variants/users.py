@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from analytics.clickhouse import client
 from analytics.queries.variants.by_record import BUCKETS, UP_TO, WITHIN, Recorded
 from analytics.queries.variants.measures import NAMES, QUANTITIES, array
-from analytics.queries.variants.outcomes import bin_of
+from analytics.queries.variants.outcomes import FRESH, bin_of
 
 FIRST = 5
 """So many requests of a user count."""
@@ -69,4 +69,4 @@ def user_minutes(rows: Recorded, *, weights_before: Sequence[int], slow_bin: int
         "slow_bin": slow_bin,
         "log_ratio": log_ratio,
     }
-    return client.query(_USERS, params, row=UserMinute, name="variants.users")
+    return client.query(_USERS, params, row=UserMinute, name="variants.users", fresh=FRESH)

@@ -34,9 +34,9 @@ def test_session__deleted__runs_no_more_queries_than_reading_it_does(
         queries.append(sql)
         return query(sql, *arguments, **options)
 
-    def noting_execute(sql: str, *arguments: Any) -> Any:
+    def noting_execute(sql: str, *arguments: Any, **options: Any) -> Any:
         queries.append(sql)
-        return execute(sql, *arguments)
+        return execute(sql, *arguments, **options)
 
     monkeypatch.setattr(client, "query", noting_query)
     monkeypatch.setattr(client, "execute", noting_execute)
@@ -117,9 +117,9 @@ def test_statements__of_a_deletion__use_less_than_200_mib(
     limits: list[int] = []
     execute = client.execute
 
-    def noting(sql: str, params: Any = None, settings: Any = None) -> Any:
+    def noting(sql: str, params: Any = None, settings: Any = None, **options: Any) -> Any:
         limits.append((settings or {}).get("max_memory_usage", 2**63))
-        return execute(sql, params, settings)
+        return execute(sql, params, settings, **options)
 
     monkeypatch.setattr(client, "execute", noting)
     erase(api, path_of(SESSION))
