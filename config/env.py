@@ -203,8 +203,11 @@ def origins(name: str) -> list[str]:
     return _read(name, [], convert)
 
 
-def path(name: str, default: Path) -> Path:
-    return _read(name, default, lambda raw: Path(raw).expanduser().absolute())
+def path(name: str, default: T) -> Path | T:
+    def convert(raw: str) -> Path | T:
+        return Path(raw).expanduser().absolute()
+
+    return _read(name, default, convert)
 
 
 def make_folder(name: str, folder: Path) -> None:

@@ -23,7 +23,7 @@ from django.utils import timezone
 from analytics.clickhouse import client
 from analytics.deletion.batches import delete_where, finish_batch, plan_batch
 from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of
-from analytics.discussions.services import delete_discussions_of
+from analytics.discussions.services import delete_discussions_of, delete_discussions_of_hashes
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.identifiers import id_hash
 from analytics.models import Deletion, DeletionBatch, DeletionKind, DeletionState
@@ -34,7 +34,7 @@ from analytics.reconciliation.comparison import LIMITS
 from analytics.reconciliation.leases import repair_lease
 from analytics.reviews.services import delete_items_of
 from analytics.scores import selectors
-from analytics.scores.services import delete_feedback_of, delete_scores_of
+from analytics.scores.services import delete_feedback_of_hash, delete_scores_of
 from core.errors import NotFoundError
 
 logger = logging.getLogger("analytics.deletion")
@@ -69,9 +69,8 @@ def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
         raise _not_found(DeletionKind.SESSION)
     with transaction.atomic():
         deletion = _write_down(project_id, DeletionKind.SESSION, session_id, subject, actor=actor)
-        delete_feedback_of(project_id, session_id)
+        forget_in_database(project_id, DeletionKind.SESSION, deletion.subject_hash)
         delete_scores_of(project_id, requests)
-        delete_discussions_of(project_id, SubjectKind.SESSION, [session_id])
         delete_discussions_of(project_id, SubjectKind.REQUEST, requests)
     if len(selectors.list_sessions_being_deleted(project_id)) > _MAX_UNDER_WAY:
         _look(deletion, timezone.now())
@@ -89,6 +88,18 @@ def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
     if deletion is None or is_known:
         deletion = _write_down(project_id, DeletionKind.REQUEST, str(request_id), subject, actor=actor)
     _look(deletion, timezone.now())
+
+
+def continue_deletion(deletion: Deletion) -> int:
+    """Erases what there is of the subject now; returns the number of its requests. Raises the errors of the store."""
+    return _look(deletion, timezone.now())
+
+
+def forget_in_database(project_id: UUID, kind: DeletionKind, subject_hash: str) -> None:
+    """Deletes what the SQL database itself has of a subject: feedback on a session, comments, assignments."""
+    if kind == DeletionKind.SESSION:
+        delete_feedback_of_hash(project_id, subject_hash)
+    delete_discussions_of_hashes(project_id, SubjectKind(kind.value), [subject_hash])
 
 
 def finish_due(now: datetime | None = None) -> int:

@@ -129,8 +129,12 @@ def delete_assignment(*, project_id: UUID, assignment_id: UUID, actor: str) -> N
 
 def delete_discussions_of(project_id: UUID, kind: SubjectKind, subjects: Iterable[UUID | str]) -> int:
     """Deletes comments and assignments of deleted requests or sessions; returns how many there were."""
-    hashes = [id_hash(str(subject)) for subject in subjects]
-    of_these = {"kind": kind, "subject_hash__in": hashes}
+    return delete_discussions_of_hashes(project_id, kind, [id_hash(str(subject)) for subject in subjects])
+
+
+def delete_discussions_of_hashes(project_id: UUID, kind: SubjectKind, hashes: Iterable[str]) -> int:
+    """Deletes comments and assignments of the subjects with these `id_hash`es; returns how many there were."""
+    of_these = {"kind": kind, "subject_hash__in": list(hashes)}
     return sum(model.objects.for_project(project_id).filter(**of_these).delete()[0] for model in _BOTH)
 
 

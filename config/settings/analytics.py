@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from analytics.clickhouse.topology.mode import PATTERN
 from config import env
+from config.settings.paths import VAR_DIR
 
 # None means the embedded engine: its address is in VAR_DIR/run/clickhouse.url and changes with each restart.
 CLICKHOUSE_URL = env.url("CLICKHOUSE_URL", schemes=("clickhouse", "clickhouses"))
@@ -24,6 +25,9 @@ CLICKHOUSE_QUERY_SECONDS = env.integer("CLICKHOUSE_QUERY_SECONDS", 20, minimum=1
 CLICKHOUSE_SILENT_SECONDS = env.number("CLICKHOUSE_SILENT_SECONDS", 8.0, minimum=0.2, maximum=60)
 CLICKHOUSE_QUERY_BYTES = env.integer("CLICKHOUSE_QUERY_BYTES", 1_000_000_000, minimum=50_000_000)
 CLICKHOUSE_ENGINE_BYTES = env.integer("CLICKHOUSE_ENGINE_BYTES", 1_500_000_000, minimum=200_000_000)
+
+# The folder of ClickHouse's disk `backups`, as this host sees it; None where a server has none that this host sees.
+CLICKHOUSE_BACKUP_DIR = env.path("CLICKHOUSE_BACKUP_DIR", None if CLICKHOUSE_URL else VAR_DIR / "backups")
 
 SESSION_LISTING_DELAY_MINUTES = env.integer("SESSION_LISTING_DELAY_MINUTES", 0, minimum=0, maximum=1440)
 # A migrator that has not renewed its lease for this many seconds is replaced by another.

@@ -36,7 +36,7 @@ def check_canary() -> None:
     lacks the table. A missing canary passes: the first `serve` makes it."""
     token = EncryptionCanary.objects.filter(pk=_ROW).values_list("token", flat=True).first()
     if token is not None:
-        _read(token)
+        check_token(token)
 
 
 def wrong_keys() -> str | None:
@@ -82,7 +82,8 @@ def replace_canary() -> None:
     EncryptionCanary.objects.update_or_create(pk=_ROW, defaults={"token": encrypt(_TEXT)})
 
 
-def _read(token: str) -> None:
+def check_token(token: str) -> None:
+    """Raises WrongKeysError when a canary's token cannot be read."""
     if not _is_readable(token):
         raise WrongKeysError
 

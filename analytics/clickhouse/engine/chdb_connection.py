@@ -129,8 +129,9 @@ class ChdbConnection:
 class ChdbEngine:
     """The engine on one directory. A process has only one, because chDB refuses a second path in the same process."""
 
-    def __init__(self, directory: Path, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
+    def __init__(self, directory: Path, *, backups: Path, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
         self._directory = directory
+        self._backups = backups
         self._settings = {"max_server_memory_usage": memory_limit, **_SERVER_SETTINGS}
         self._path = ""
         self.rights = StatementRights(())
@@ -141,7 +142,7 @@ class ChdbEngine:
     def open(self, database: str) -> None:
         """Opens the directory, keeps it open, and creates `database`, the only one for clients, when it is absent."""
         forget_interrupted_inserts(self._directory)
-        config = write_configuration(self._directory, database)
+        config = write_configuration(self._directory, database, self._backups)
         settings = {**self._settings, "config-file": quote(str(config))}
         self._path = f"{quote(str(self._directory))}?" + "&".join(f"{name}={value}" for name, value in settings.items())
         # The database has an explicit engine, because chDB's `default` is an overlay that loses what MergeTree tables

@@ -18,7 +18,7 @@ _USERS_NAME = "engine_users.xml"
 
 _ON_THE_DATABASE = (
     "SHOW", "SELECT", "INSERT", "CREATE DATABASE", "CREATE TABLE", "CREATE VIEW", "DROP TABLE", "DROP VIEW", "TRUNCATE",
-    "OPTIMIZE", "CHECK", "ALTER TABLE", "ALTER VIEW",
+    "OPTIMIZE", "CHECK", "ALTER TABLE", "ALTER VIEW", "BACKUP",
 )  # fmt: skip
 # What the names of databases have behind that of the engine's own which are made for a proof and dropped after it.
 SCRATCH = "_proof_"
@@ -27,6 +27,8 @@ _ON_A_SCRATCH_DATABASE = ("DROP DATABASE",)
 _NOT_ON_THE_DATABASE = ("ALTER FREEZE PARTITION", "ALTER FETCH PARTITION")
 # External tables of a query are temporary ones; the watcher stops queries whose client has left.
 _EVERYWHERE = ("CREATE TEMPORARY TABLE", "KILL QUERY")
+# Backups go to the one disk that the configuration names, and `statement_rights` lets no other statement name a disk.
+_ON_SOURCES = ("READ ON DISK", "WRITE ON DISK")
 # These settings name a file to read or write, or another query language, which `statement_rights` cannot read.
 _FIXED_SETTINGS = (
     "dialect", "format_schema", "format_schema_source", "format_template_row", "format_template_resultset",
@@ -38,14 +40,22 @@ _NOWHERE = (
 )  # fmt: skip
 
 
-def write_configuration(directory: Path, database: str) -> Path:
-    """Writes the two configuration files for the engine on `directory`, and returns the one to start chDB with."""
+def write_configuration(directory: Path, database: str, backups: Path) -> Path:
+    """Writes the two configuration files for the engine on `directory`, which writes backups to the folder `backups`;
+    returns the one to start chDB with."""
+    backups.mkdir(mode=0o700, parents=True, exist_ok=True)
     users, config = directory / _USERS_NAME, directory / _CONFIG_NAME
     _write(users, _users(database))
     # The folder does not exist, because this engine offers none of the features that these paths are for.
     nowhere = escape(str(directory / "none"))
     paths = "".join(f"<{name}>{nowhere}/</{name}>" for name in _NOWHERE)
-    _write(config, f"<clickhouse><users_config>{escape(str(users))}</users_config>{paths}</clickhouse>\n")
+    disk = f"<disks><backups><type>local</type><path>{escape(str(backups))}/</path></backups></disks>"
+    _write(
+        config,
+        f"<clickhouse><users_config>{escape(str(users))}</users_config>{paths}"
+        f"<storage_configuration>{disk}</storage_configuration>"
+        "<backups><allowed_disk>backups</allowed_disk></backups></clickhouse>\n",
+    )
     return config
 
 
@@ -57,6 +67,7 @@ def _users(database: str) -> str:
         f"GRANT {', '.join((*_ON_THE_DATABASE, *_ON_A_SCRATCH_DATABASE))} ON {scratch}",
         f"REVOKE {', '.join(_NOT_ON_THE_DATABASE)} ON {scratch}",
         f"GRANT {', '.join(_EVERYWHERE)} ON *.*",
+        *(f"GRANT {source}" for source in _ON_SOURCES),
     )
     queries = "".join(f"<query>{escape(grant)}</query>" for grant in grants)
     constraints = "".join(f"<{name}><const/></{name}>" for name in _FIXED_SETTINGS)

@@ -35,12 +35,13 @@ _STOP_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """The options of the engine's server.
+    """The options of the engine's server, whose backups go to the folder `backups`.
 
     `port` 0 takes a free port. The files are written as soon as the engine serves, and removed when it stops.
     """
 
     directory: Path
+    backups: Path
     access: Access
     port: int = 0
     port_file: Path | None = None
@@ -57,7 +58,9 @@ class EngineServer:
         self._clients: dict[socket.socket, threading.Thread] = {}
         self._strangers: set[socket.socket] = set()
         self._clients_lock = threading.Lock()
-        self._engine = ChdbEngine(options.directory.absolute(), memory_limit=options.memory_limit)
+        self._engine = ChdbEngine(
+            options.directory.absolute(), backups=options.backups.absolute(), memory_limit=options.memory_limit
+        )
         self._watcher = Watcher(self._engine)
 
     def serve(self) -> None:

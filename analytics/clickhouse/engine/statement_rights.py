@@ -24,8 +24,8 @@ TABLE_ENGINES = (
     "Null", "Atomic",
 )  # fmt: skip
 SYSTEM_TABLES = (
-    "columns", "data_skipping_indices", "databases", "functions", "merges", "mutations", "numbers", "one", "parts",
-    "processes", "settings", "table_engines", "table_functions", "tables",
+    "backups", "columns", "data_skipping_indices", "databases", "functions", "merges", "mutations", "numbers", "one",
+    "parts", "processes", "settings", "table_engines", "table_functions", "tables",
 )  # fmt: skip
 # These scalar functions reach files, models or other hosts. APPLY takes a function by a parameter too.
 _FUNCTIONS = r"file|ai[A-Z]\w*|catboostEvaluate|evalMLMethod|naiveBayes\w*|reverseDNSQuery|showCertificate"
@@ -47,6 +47,12 @@ _DEFINITION = re.compile(rf"{_START}(?:CREATE|ATTACH|REPLACE\s+TABLE){_END}", re
 _SYSTEM_TABLE = re.compile(
     rf"{_START}system{_GAP}(?:{_COMMENT}|\.(?!{_GAP}(?:{'|'.join(SYSTEM_TABLES)}){_END}))", re.IGNORECASE | re.ASCII
 )
+# A backup to the one disk that the engine's configuration has for backups, and back from it.
+_BACKUP = re.compile(
+    r"(?:BACKUP DATABASE \w+(?: EXCEPT TABLES [\w., ]+)? TO|RESTORE DATABASE \w+ AS \w+ FROM)"
+    r" Disk\('backups', '\w[\w.-]*'\) ASYNC",
+    re.ASCII,
+)
 
 
 class StatementRights:
@@ -62,6 +68,8 @@ class StatementRights:
 
     def check(self, text: str) -> None:
         """Checks a statement. Raises EngineError when it holds a forbidden name."""
+        if _BACKUP.fullmatch(text):
+            return
         if found := _ANYWHERE.search(text) or self._call.search(text):
             raise _denied(found.groupdict().get("name") or "an escaped name")
         if _SYSTEM_TABLE.search(text):

@@ -44,6 +44,7 @@ class Command(BaseCommand):
         server = EngineServer(
             ServerOptions(
                 directory=options["data"],
+                backups=settings.CLICKHOUSE_BACKUP_DIR or settings.VAR_DIR / "backups",
                 port=options["port"],
                 port_file=options["port_file"],
                 url_file=options["url_file"],

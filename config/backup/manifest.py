@@ -1,0 +1,107 @@
+"""The manifest of a backup: what it holds, of which versions and times, with a checksum of each file."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from config.backup.errors import BackupError
+
+NAME = "manifest.json"
+PRODUCT = "prompt-gateway"
+FORMAT = 1
+_PIECE = 1 << 20
+
+
+class StoredFile(msgspec.Struct, frozen=True):
+    """A file of the backup: its name below the backup, its size in bytes, its SHA-256 in hexadecimal, and the rows of
+    a table."""
+
+    name: str
+    bytes: int
+    sha256: str
+    rows: int = 0
+
+
+class RequestLog(msgspec.Struct, frozen=True):
+    """The request log: the database it is of, the version of its ClickHouse, the numbers of the ledger of migrations,
+    and its archive, or the objects (name and bytes) that a server wrote to object storage itself."""
+
+    database: str
+    clickhouse: str
+    migrations: list[int]
+    archive: StoredFile | None = None
+    objects: dict[str, int] = {}
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a backup holds. `migrations` are those of the SQL database by app; `secrets` tells whether encrypted secrets
+    are there."""
+
+    name: str
+    version: str
+    began_at: datetime
+    finished_at: datetime
+    database: str
+    migrations: dict[str, list[str]]
+    secrets: bool
+    files: list[StoredFile]
+    request_log: RequestLog | None
+    product: str = PRODUCT
+    format: int = FORMAT
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+class _Head(msgspec.Struct):
+    product: str
+    format: int
+    version: str
+
+
+def to_json(manifest: Manifest) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+
+
+def read_manifest(text: bytes, address: str) -> Manifest:
+    """Returns the manifest. Raises BackupError for one that is torn, of another product or of a later version."""
+    try:
+        msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        raise BackupError(f"{address}: {NAME} is torn.") from None
+    try:
+        head = msgspec.json.decode(text, type=_Head)
+    except msgspec.ValidationError:
+        raise BackupError(f"{address}: {NAME} is not one of this product.") from None
+    if head.product != PRODUCT:
+        raise BackupError(f"{address}: {NAME} is of {head.product!r}, not of {PRODUCT}.")
+    if head.format > FORMAT:
+        raise BackupError(f"{address}: the backup has a later format than this version reads: use {head.version}.")
+    try:
+        return msgspec.json.decode(text, type=Manifest)
+    except msgspec.ValidationError as error:
+        raise BackupError(f"{address}: {NAME}: {error}.") from None
+
+
+def describe(file: Path, name: str, rows: int = 0) -> StoredFile:
+    """Returns the entry of a file that is to be stored as `name`."""
+    digest = hashlib.sha256()
+    with file.open("rb") as opened:
+        while piece := opened.read(_PIECE):
+            digest.update(piece)
+    return StoredFile(name, file.stat().st_size, digest.hexdigest(), rows)
+
+
+def check_file(file: Path, expected: StoredFile, address: str) -> None:
+    """Raises BackupError for a file that is not the one that was stored."""
+    if not file.is_file():
+        raise BackupError(f"{address}: {expected.name} is missing.")
+    if file.stat().st_size != expected.bytes:
+        raise BackupError(f"{address}: {expected.name} has {file.stat().st_size} bytes instead of {expected.bytes}.")
+    if describe(file, expected.name).sha256 != expected.sha256:
+        raise BackupError(f"{address}: {expected.name} is damaged: its SHA-256 is not that of the manifest.")

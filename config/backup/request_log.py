@@ -1,0 +1,152 @@
+"""The request log's part of a backup: ClickHouse's archive on its disk `backups`, or its objects in a bucket."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from django.conf import settings
+
+from analytics.clickhouse import backup as store
+from analytics.errors import AnalyticsUnavailableError, RepairBusyError
+from analytics.reconciliation.leases import repair_lease
+from config.backup import schema
+from config.backup.errors import BackupError
+from config.backup.manifest import RequestLog, describe
+from config.backup.progress import Steps
+from core.models import Project
+from core.storage import Bucket, Place
+
+ARCHIVE = "request_log.tar"
+OBJECTS = "request_log"
+_LEASE_SECONDS = 600.0
+_RENEW_EVERY_SECONDS = 60.0
+
+
+def check_way(place: Place) -> None:
+    """Raises BackupError where ClickHouse can write neither to a disk that this host sees nor to the place itself."""
+    if settings.CLICKHOUSE_BACKUP_DIR is None and not isinstance(place, Bucket):
+        raise BackupError(
+            "The ClickHouse server cannot write to this folder: give s3://bucket/prefix, or name the folder of its disk"
+            " `backups` in CLICKHOUSE_BACKUP_DIR, or use --without-log."
+        )
+
+
+def save(place: Place, steps: Steps) -> RequestLog:
+    """Backs the request log up to `place`, the folder of this backup."""
+    migrations = store.applied_migrations()
+    schema.check_ledger(migrations)
+    head = {"database": store.database(), "clickhouse": store.version(), "migrations": migrations}
+    if settings.CLICKHOUSE_BACKUP_DIR is None:
+        _back_up(_in_bucket(place), steps)
+        log = RequestLog(**head, objects=place.sizes(OBJECTS))
+    else:
+        with _on_disk() as (name, file):
+            _back_up(store.on_disk(name), steps)
+            log = RequestLog(**head, archive=describe(file, ARCHIVE))
+            place.put(file, ARCHIVE)
+    if store.applied_migrations() != migrations:
+        raise BackupError("The request log was migrated while it was backed up: make the backup again.")
+    return log
+
+
+def load(place: Place, log: RequestLog, fetched: Path | None, steps: Steps) -> None:
+    """Restores the request log; `fetched` is its archive as a local file. The store is as it was if that fails.
+
+    Raises BackupError.
+    """
+    total = log.archive.bytes if log.archive else sum(log.objects.values())
+    store.drop_tables()
+    with ExitStack() as stack:
+        if fetched is not None:
+            name, file = stack.enter_context(_on_disk())
+            _link(fetched, file)
+            source = store.on_disk(name)
+        else:
+            source = _in_bucket(place)
+        show = stack.enter_context(steps.bytes("request log", total))
+        try:
+            store.restore(source, log.database, show=show)
+        except store.BackupFailedError as error:
+            store.drop_tables()
+            raise BackupError(f"ClickHouse did not restore the request log: {error}.") from error
+        except AnalyticsUnavailableError as error:
+            with suppress(AnalyticsUnavailableError):
+                store.drop_tables()
+            raise BackupError(
+                "ClickHouse did not answer to the end: empty its database before the next try, if it still has tables."
+            ) from error
+
+
+def _in_bucket(place: Place) -> str:
+    if not isinstance(place, Bucket):
+        raise BackupError(f"{place.address}: a request log that a server wrote to a bucket is restored from there.")
+    return store.in_bucket(*place.clickhouse_arguments(OBJECTS))
+
+
+def _back_up(target: str, steps: Steps) -> None:
+    with _no_repairs() as leases, steps.bytes("request log") as show:
+
+        def shown(progress: store.Progress) -> None:
+            leases.renew()
+            show(progress)
+
+        try:
+            store.back_up(target, collected=leases.end, show=shown)
+        except store.BackupFailedError as error:
+            raise BackupError(f"ClickHouse did not back the request log up: {error}.") from error
+
+
+class _Leases:
+    """The repair leases of all projects, renewed once a minute."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        ids = Project.objects.order_by("pk").values_list("pk", flat=True)
+        self._renewals = [stack.enter_context(repair_lease(one, wait_seconds=_LEASE_SECONDS)) for one in ids]
+        self._renewed = time.monotonic()
+
+    def renew(self) -> None:
+        if time.monotonic() - self._renewed < _RENEW_EVERY_SECONDS:
+            return
+        for call in self._renewals:
+            call()
+        self._renewed = time.monotonic()
+
+    def end(self) -> None:
+        self._renewals = []
+        self._stack.close()
+
+
+@contextmanager
+def _no_repairs() -> Iterator[_Leases]:
+    """Holds up deletions and repairs of figures, which move rows from table to table: a backup in the middle of one
+    would have the rows twice."""
+    with ExitStack() as stack:
+        try:
+            yield _Leases(stack)
+        except RepairBusyError as error:
+            raise BackupError("A deletion or a repair of figures does not end: make the backup later.") from error
+
+
+@contextmanager
+def _on_disk() -> Iterator[tuple[str, Path]]:
+    """Yields the name of an archive on ClickHouse's disk and its file on this host, which is removed afterwards."""
+    name = f"{os.getpid()}-{os.urandom(6).hex()}.tar"
+    file = Path(settings.CLICKHOUSE_BACKUP_DIR) / name
+    try:
+        yield name, file
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        target.hardlink_to(source)
+    except OSError:  # The folder is on another disk.
+        shutil.copyfile(source, target)

@@ -1,0 +1,162 @@
+"""The tables of the SQL database as files: gzip, a first line with the columns, and a line of JSON for each row.
+
+The rows are the columns' own values and not objects of models: so a backup of an earlier version is read by the models
+of that version (Django's historical models), times keep their microseconds, and many-to-many relations, content types
+and permissions are tables as all others, with the ids that they have.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+from uuid import UUID
+
+from django.apps.registry import Apps
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, connections
+from django.db.models import Field, Model
+
+from config.backup.errors import BackupError
+
+SUFFIX = ".jsonl.gz"
+T = TypeVar("T")
+
+# Sessions of browsers end with a restore: people sign in again. What says which hosts live, what they hold and what
+# they have run lately is of no use to others.
+_LEFT_OUT = frozenset({"sessions.Session", "analytics.RepairLease", "core.Host", "core.Lease", "core.ScheduledRun"})
+_ROWS_AT_ONCE = 500
+
+
+def models_of(apps: Apps) -> list[type[Model]]:
+    """Returns the models whose tables are in a backup, in the order of their names."""
+    found = apps.get_models(include_auto_created=True)
+    kept = (model for model in found if model._meta.managed and model._meta.label not in _LEFT_OUT)
+    return sorted(kept, key=lambda model: model._meta.label)
+
+
+def file_of(model: type[Model]) -> str:
+    return f"configuration/{model._meta.label}{SUFFIX}"
+
+
+def write_table(model: type[Model], file: Path, *, using: str, secrets: bool, count: Callable[[int], object]) -> int:
+    """Writes the rows in the order of their ids and returns their number.
+
+    Without `secrets` an encrypted column is empty; where it may not be, its row is left out.
+    """
+    columns = [column.attname for column in _columns(model)]
+    hidden = () if secrets else getattr(model, "encrypted_fields", ())
+    is_left_out = any(not model._meta.get_field(name).blank for name in hidden)
+    rows = 0
+    with _compressed(file) as output:
+        output.write(json.dumps(columns) + "\n")
+        for page in () if is_left_out else _pages(model, columns, using):
+            for row in page:
+                values = {**dict(zip(columns, row, strict=True)), **dict.fromkeys(hidden, "")}
+                output.write(json.dumps([values[column] for column in columns], default=_plain) + "\n")
+            rows += len(page)
+            count(len(page))
+    return rows
+
+
+def read_table(model: type[Model], file: Path, *, using: str, count: Callable[[int], object]) -> int:
+    """Inserts the rows of a file and returns their number; no signal is sent and no column is filled in.
+
+    Raises BackupError with the line of what cannot be inserted.
+    """
+    name = file_of(model)
+    fields = {field.attname: field for field in _columns(model)}
+    with gzip.open(file, "rt", encoding="ascii") as lines:
+        columns: list[str] = json.loads(next(lines))
+        if unknown := set(columns) - set(fields):
+            raise BackupError(f"{name}, line 1: {min(unknown)} is no column of this table.")
+        chosen = [fields[column] for column in columns]
+        rows = 0
+        for page in _portions(lines, _ROWS_AT_ONCE):
+            try:
+                _insert(model, chosen, [json.loads(line) for line in page], using)
+            except (DatabaseError, ValidationError, ValueError, TypeError) as error:
+                place = f"{name}, lines {rows + 2} to {rows + 1 + len(page)}"
+                raise BackupError(f"{place}: {' '.join(str(error).split())}") from error
+            rows += len(page)
+            count(len(page))
+    return rows
+
+
+def column_values(file: Path, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Yields these columns of each row of a file."""
+    with gzip.open(file, "rt", encoding="ascii") as lines:
+        columns: list[str] = json.loads(next(lines))
+        places = [columns.index(name) for name in names]
+        for line in lines:
+            row = json.loads(line)
+            yield tuple(row[place] for place in places)
+
+
+def empty_tables(models: Iterable[type[Model]], *, using: str) -> None:
+    """Deletes all rows; within a transaction, whose end checks what points to them."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        for model in models:
+            cursor.execute(f"DELETE FROM {connection.ops.quote_name(model._meta.db_table)}")  # noqa: S608 - names of models
+
+
+@contextmanager
+def _compressed(file: Path) -> Iterator[TextIO]:
+    """Opens a file for text. Without a name and a time of its own, the same rows make the same file."""
+    with (
+        file.open("wb") as raw,
+        gzip.GzipFile("", "wb", compresslevel=5, fileobj=raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="ascii") as output,
+    ):
+        yield output
+
+
+def _columns(model: type[Model]) -> list[Any]:
+    return [field for field in model._meta.concrete_fields if not field.generated]
+
+
+def _pages(model: type[Model], columns: Sequence[str], using: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Yields the rows page by page, without a server-side cursor, which a pooler of connections would not allow."""
+    key = columns.index(model._meta.pk.attname)
+    rows, last = model._base_manager.using(using).order_by("pk"), None
+    while True:
+        found = rows if last is None else rows.filter(pk__gt=last)
+        page = list(found.values_list(*columns)[:_ROWS_AT_ONCE])
+        if page:
+            yield page
+        if len(page) < _ROWS_AT_ONCE:
+            return
+        last = page[-1][key]
+
+
+def _insert(model: type[Model], fields: list[Field[Any, Any]], rows: list[list[Any]], using: str) -> None:
+    objects = [
+        model(**{field.attname: field.to_python(value) for field, value in zip(fields, row, strict=True)})
+        for row in rows
+    ]
+    size = connections[using].ops.bulk_batch_size(fields, objects) or len(objects)
+    for some in _portions(objects, size):
+        # Raw rows, as `loaddata` inserts them one by one: `auto_now` columns keep the values of the backup.
+        model._base_manager._insert(some, fields=fields, using=using, raw=True)  # type: ignore[attr-defined]
+
+
+def _portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    remaining = iter(items)
+    while portion := list(islice(remaining, size)):
+        yield portion
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, UUID | Decimal):
+        return str(value)
+    raise TypeError(f"a column holds a value of the type {type(value).__name__}, which no backup can hold")

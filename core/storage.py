@@ -1,0 +1,251 @@
+"""Files that outlive a host: in a folder, or below a prefix of object storage (`s3://bucket/prefix`) by boto3.
+
+Credentials, region and endpoint of object storage are boto3's own: AWS_ACCESS_KEY_ID, AWS_PROFILE, AWS_ENDPOINT_URL_S3
+and so on (https://boto3.amazonaws.com/v1/documentation/api/latest/guide/configuration.html).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from typing_extensions import override
+
+_NOT_THERE = {"404", "NoSuchKey", "NotFound"}
+
+
+class StorageError(Exception):
+    """Files cannot be read or written; the message is one sentence with the address."""
+
+
+class Place(Protocol):
+    """A folder of files by name. Its methods raise StorageError."""
+
+    address: str
+
+    def within(self, name: str) -> Place:
+        """Returns the folder of this name in this one."""
+
+    def folders(self) -> list[str]:
+        """Returns the names of the folders in this one, in order."""
+
+    def read(self, name: str) -> bytes | None:
+        """Returns a small file, or None when there is none."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Stores a small file."""
+
+    def put(self, source: Path, name: str) -> None:
+        """Stores a file, which is moved away where that is cheap."""
+
+    def fetch(self, name: str, into: Path) -> Path:
+        """Returns a local file with the content: the stored one itself, or a copy below `into`. It is absent when the
+        place has no such file."""
+
+    def sizes(self, name: str) -> dict[str, int]:
+        """Returns the bytes of every file below a folder, by their names in it."""
+
+    def delete(self, name: str) -> None:
+        """Removes a file; one that is not there is no error."""
+
+    def remove(self, name: str) -> None:
+        """Removes a folder with all that is in it."""
+
+
+def place_of(address: str) -> Place:
+    """Returns the place of an address. Raises StorageError for one that is neither a folder nor `s3://`."""
+    if "://" not in address:
+        return Folder(Path(address).expanduser().absolute())
+    parts = urlsplit(address)
+    if parts.scheme != "s3" or not parts.hostname:
+        raise StorageError(f"{address}: give a folder, or s3://bucket/prefix.")
+    return Bucket(parts.netloc, parts.path.strip("/"))
+
+
+class Folder(Place):
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.address = str(path)
+
+    @override
+    def within(self, name: str) -> Folder:
+        return Folder(self.path / name)
+
+    @override
+    def folders(self) -> list[str]:
+        with _told(self.address):
+            return sorted(entry.name for entry in self.path.iterdir() if entry.is_dir()) if self.path.exists() else []
+
+    @override
+    def read(self, name: str) -> bytes | None:
+        with _told(self.address):
+            file = self.path / name
+            return file.read_bytes() if file.is_file() else None
+
+    @override
+    def write(self, name: str, content: bytes) -> None:
+        target = self.path / name
+        with _told(self.address):
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = target.with_name(f".{target.name}")
+            draft.write_bytes(content)
+            _publish(draft, target)
+
+    @override
+    def put(self, source: Path, name: str) -> None:
+        target = self.path / name
+        with _told(self.address):
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # A file of another disk is copied under another name first, so that a file is either whole or not there.
+            draft = target.with_name(f".{target.name}")
+            shutil.move(source, draft)
+            _publish(draft, target)
+
+    @override
+    def fetch(self, name: str, into: Path) -> Path:
+        return self.path / name
+
+    @override
+    def sizes(self, name: str) -> dict[str, int]:
+        root = self.path / name
+        with _told(self.address):
+            return {str(file.relative_to(root)): file.stat().st_size for file in root.rglob("*") if file.is_file()}
+
+    @override
+    def delete(self, name: str) -> None:
+        with _told(self.address):
+            (self.path / name).unlink(missing_ok=True)
+
+    @override
+    def remove(self, name: str) -> None:
+        with _told(self.address):
+            shutil.rmtree(self.path / name)
+
+
+class Bucket(Place):
+    def __init__(self, bucket: str, prefix: str, session: Any = None) -> None:
+        self.bucket, self.prefix = bucket, prefix
+        self._session = session or _session()
+        with _told_objects("s3"):
+            self._client = self._session.client("s3")
+        self.address = f"s3://{bucket}/{prefix}".rstrip("/")
+
+    @override
+    def within(self, name: str) -> Bucket:
+        return Bucket(self.bucket, self.key(name), self._session)
+
+    def key(self, name: str) -> str:
+        return f"{self.prefix}/{name}".strip("/")
+
+    @override
+    def folders(self) -> list[str]:
+        start = f"{self.prefix}/" if self.prefix else ""
+        with _told_objects(self.address):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.bucket, Prefix=start, Delimiter="/"
+            )
+            found = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
+        return sorted(prefix.removeprefix(start).strip("/") for prefix in found)
+
+    @override
+    def read(self, name: str) -> bytes | None:
+        with _told_objects(f"{self.address}/{name}"):
+            try:
+                return self._client.get_object(Bucket=self.bucket, Key=self.key(name))["Body"].read()
+            except self._client.exceptions.NoSuchKey:
+                return None
+
+    @override
+    def write(self, name: str, content: bytes) -> None:
+        with _told_objects(f"{self.address}/{name}"):
+            self._client.put_object(Bucket=self.bucket, Key=self.key(name), Body=content)
+
+    @override
+    def put(self, source: Path, name: str) -> None:
+        with _told_objects(f"{self.address}/{name}"):
+            self._client.upload_file(str(source), self.bucket, self.key(name))
+        source.unlink()
+
+    @override
+    def fetch(self, name: str, into: Path) -> Path:
+        from botocore.exceptions import ClientError
+
+        target = into / name
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _told_objects(f"{self.address}/{name}"):
+            try:
+                self._client.download_file(self.bucket, self.key(name), str(target))
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in _NOT_THERE:
+                    raise
+        return target
+
+    @override
+    def sizes(self, name: str) -> dict[str, int]:
+        start = f"{self.key(name)}/" if self.key(name) else ""
+        with _told_objects(self.address):
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=start)
+            return {
+                entry["Key"].removeprefix(start): entry["Size"] for page in pages for entry in page.get("Contents", [])
+            }
+
+    @override
+    def delete(self, name: str) -> None:
+        with _told_objects(self.address):
+            self._client.delete_object(Bucket=self.bucket, Key=self.key(name))
+
+    @override
+    def remove(self, name: str) -> None:
+        for file in self.sizes(name):
+            self.delete(f"{name}/{file}")
+
+    def clickhouse_arguments(self, name: str) -> list[str]:
+        """Returns the URL of a folder as ClickHouse takes it, and the keys, if they are lasting ones: keys of a session
+        (AWS STS) need a third part, which its BACKUP has no place for, so that the server uses its own role then."""
+        held = self._session.get_credentials()
+        keys = held.get_frozen_credentials() if held is not None else None
+        lasting = [keys.access_key, keys.secret_key] if keys is not None and not keys.token else []
+        return [f"{self._client.meta.endpoint_url}/{self.bucket}/{self.key(name)}", *lasting]
+
+
+def _publish(draft: Path, target: Path) -> None:
+    with draft.open("rb") as written:
+        os.fsync(written.fileno())
+    draft.replace(target)
+
+
+def _session() -> Any:
+    # boto3 takes a third of a second to import, and only object storage needs it.
+    import boto3
+
+    return boto3.Session()
+
+
+@contextmanager
+def _told(address: str) -> Iterator[None]:
+    """Turns the errors of files into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{error.filename or address}: {error.strerror or error}.") from error
+
+
+@contextmanager
+def _told_objects(address: str) -> Iterator[None]:
+    """Turns the errors of object storage into one sentence."""
+    from boto3.exceptions import Boto3Error
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        with _told(address):
+            yield
+    except ClientError as error:
+        told = error.response["Error"]
+        raise StorageError(f"{address}: {told.get('Code')}: {told.get('Message', '').rstrip('.')}.") from error
+    except (BotoCoreError, Boto3Error) as error:
+        raise StorageError(f"{address}: {' '.join(str(error).split()).rstrip('.')}.") from error

@@ -1,0 +1,154 @@
+"""What `manage.py restore` and `manage.py backup` refuse: one sentence, and nothing has changed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from pytest_django import Settings
+
+from core.models import Project
+from tests.config.backup.commands import backup, restore
+
+Damage = Callable[[Path], object]
+
+
+@pytest.fixture
+def made(full: Project, place: Path) -> Path:
+    """A backup of the configuration, and an empty database."""
+    name = backup(place, "--without-log")
+    call_command("flush", interactive=False, verbosity=0)
+    return place / name
+
+
+def refused(place: Path | str, *words: str) -> str:
+    with pytest.raises(CommandError) as caught:
+        restore(place, *words)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert "Traceback" not in sentence
+    return sentence
+
+
+def changed(**values: Any) -> Damage:
+    def change(folder: Path) -> None:
+        file = folder / "manifest.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
+
+    return change
+
+
+def written(text: str) -> Damage:
+    return lambda folder: (folder / "manifest.json").write_text(text)
+
+
+def shortened(name: str) -> Damage:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-1])
+
+
+def spoilt(name: str) -> Damage:
+    def spoil(folder: Path) -> None:
+        data = bytearray((folder / name).read_bytes())
+        data[-1] ^= 1
+        (folder / name).write_bytes(data)
+
+    return spoil
+
+
+PROJECTS = "configuration/core.Project.jsonl.gz"
+DAMAGED = [
+    (lambda folder: (folder / "manifest.json").unlink(), "there is no manifest.json: it is torn, or no backup."),
+    (written('{"product": "prompt-ga'), "manifest.json is torn."),
+    (written("[]"), "manifest.json is not one of this product."),
+    (changed(product="another"), "manifest.json is of 'another', not of prompt-gateway."),
+    (changed(format=2, version="9.9"), "the backup has a later format than this version reads: use 9.9."),
+    (changed(files="all"), "manifest.json: Expected `array`, got `str` - at `$.files`."),
+    (
+        changed(migrations={"core": ["0099_later"]}, version="9.9"),
+        "the backup is of a later version, 9.9 (this one does not know core.0099_later): restore it with that version.",
+    ),
+    (lambda folder: (folder / PROJECTS).unlink(), f"{PROJECTS} is missing."),
+    (shortened(PROJECTS), "bytes instead of"),
+    (spoilt(PROJECTS), f"{PROJECTS} is damaged: its SHA-256 is not that of the manifest."),
+]
+
+
+@pytest.mark.parametrize(("damage", "sentence"), DAMAGED, ids=[sentence[:30] for _, sentence in DAMAGED])
+def test_restore__torn_foreign_or_newer__is_refused(made: Path, damage: Damage, sentence: str) -> None:
+    damage(made)
+
+    said = refused(made.parent, "--name", made.name)
+
+    assert said.startswith(f"{made}: ")
+    assert sentence in said
+    assert not Project.objects.exists()
+
+
+def test_restore__database_in_use__is_refused(full: Project, place: Path) -> None:
+    backup(place, "--without-log")
+
+    said = refused(place)
+
+    assert said.startswith("The SQL database is in use: core_project has rows.")
+    assert Project.objects.get() == full
+
+
+def test_restore__with_other_encryption_keys__is_refused(made: Path, settings: Settings) -> None:
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+
+    said = refused(made.parent)
+
+    assert said.startswith("ENCRYPTION_KEYS has none of the keys that the backup's secrets are encrypted with")
+    assert not Project.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ("ftp://host/folder", "ftp://host/folder: give a folder, or s3://bucket/prefix."),
+        ("s3://", "s3://: give a folder, or s3://bucket/prefix."),
+        ("/nowhere/at/all", "/nowhere/at/all: there is no backup."),
+    ],
+)
+def test_restore__of_no_place__is_refused(transactional_db: None, place: str, sentence: str) -> None:
+    assert refused(place) == sentence
+
+
+def test_restore__rows_that_break_a_constraint__leaves_the_database_empty(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("config.backup.manifest.check_file", lambda *_: None)
+    (made / PROJECTS).write_bytes((made / "configuration/core.Team.jsonl.gz").read_bytes())
+
+    said = refused(made.parent)
+
+    assert said.startswith("core.Project.jsonl.gz") or "core.Project" in said
+    assert not Project.objects.exists()
+
+
+def test_backup__into_a_file__is_refused(full: Project, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(CommandError, match="Not a directory"):
+        backup(tmp_path / "file", "--without-log")
+
+
+def test_backup__keep__removes_the_oldest_of_its_kind(full: Project, place: Path) -> None:
+    first = backup(place, "--without-log")
+    for name in ("20260101T000000Z", "20260102T000000Z", "20260103T000000Z"):
+        shutil.copytree(place / first, place / name)
+    log = {"database": "llm", "clickhouse": "26.9", "migrations": []}
+    changed(request_log=log)(place / "20260101T000000Z")
+    shutil.rmtree(place / first)
+    (place / "torn").mkdir()
+
+    newest = backup(place, "--without-log", "--keep", "2")
+
+    assert sorted(path.name for path in place.iterdir()) == ["20260101T000000Z", "20260103T000000Z", newest, "torn"]
