@@ -22,6 +22,9 @@ PUBLIC_URL = env.url("PUBLIC_URL", schemes=("http", "https"))
 CORS_ALLOWED_ORIGINS = env.origins("CORS_ALLOWED_ORIGINS")
 
 SPOOL_DIR = env.path("SPOOL_DIR", VAR_DIR / "spool")
+# Records that wait for longer than these seconds are copied to object storage (`s3://bucket/prefix`) too.
+SPOOL_COPY = env.text("SPOOL_COPY")
+SPOOL_COPY_SECONDS = env.number("SPOOL_COPY_SECONDS", 5.0, minimum=0.2, maximum=3600.0)
 SPOOL_SEGMENT_BYTES = env.integer("SPOOL_SEGMENT_BYTES", 64 * 1024 * 1024, minimum=64 * 1024)
 # Room for records while the disk is full, in bytes for each process: first a reserve on disk, then memory.
 SPOOL_RESERVE_BYTES = env.integer("SPOOL_RESERVE_BYTES", 16 * 1024 * 1024, minimum=0)

@@ -1,0 +1,131 @@
+"""Ships the spool of a host that is gone, from another host: its folder, or its second copy on object storage."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analytics.clickhouse import client
+from analytics.request_log.columns import INGESTED
+from analytics.shipper.loop import Shipper, SpoolLockedError, insert_into_store
+from analytics.shipper.second_copy import range_of
+from analytics.shipper.spool_status import read_status
+from analytics.spool import names
+from analytics.spool.reader import is_finished
+from analytics.spool.shipper_state import State, StateFile
+from core.storage import Folder, Place, StorageError
+
+_STORED = """
+SELECT toString(request_id) FROM requests
+WHERE project_id IN {projects:Array(UUID)} AND request_id IN {ids:Array(UUID)}
+    AND ts >= fromUnixTimestamp64Micro({first:Int64}) AND ts <= fromUnixTimestamp64Micro({last:Int64})
+"""
+
+
+class AdoptionError(Exception):
+    """A spool cannot be adopted; the message is one sentence for the operator."""
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """`shipped` records are in the request log now, `dead` ones are left for a person."""
+
+    shipped: int
+    dead: int
+
+
+def adopt(place: Place, scratch: Path, *, with_spans: bool, begun: Callable[[Shipper], object]) -> Adopted:
+    """Ships all there is and returns the numbers; `begun` gets the shipper, which can be stopped.
+
+    A folder is shipped as its own host would have gone on: a batch that was under way is sent again under its token. A
+    second copy does not know the batches, so that records which the request log has already are left out.
+
+    Raises AdoptionError, StorageError and ValueError for a damaged state.
+    """
+    if isinstance(place, Folder):
+        _require_orphan(place.path)
+        return _ship(place.path, with_spans, begun, insert_into_store)
+    with tempfile.TemporaryDirectory(prefix="adopted-", dir=scratch) as folder:
+        pieces = _fetch(place, Path(folder))
+        missing = _Missing()
+        adopted = _ship(Path(folder), with_spans, begun, missing.insert)
+        if adopted.dead:
+            raise AdoptionError(f"{place.address}: {adopted.dead} records are damaged, and the copy stays.")
+        if not names.list_files(Path(folder), names.SEGMENT):
+            for name in pieces:
+                place.delete(name)
+        return Adopted(missing.inserted, adopted.dead)
+
+
+def _ship(directory: Path, with_spans: bool, begun: Callable[[Shipper], object], insert: Any) -> Adopted:
+    try:
+        shipper = Shipper(directory, insert=insert, with_spans=with_spans)
+    except SpoolLockedError as error:
+        raise AdoptionError(str(error)) from error
+    begun(shipper)
+    try:
+        shipper.drain()
+    finally:
+        shipper.close()
+    return Adopted(shipper.shipped, read_status(directory).dead_letters)
+
+
+def _require_orphan(directory: Path) -> None:
+    """Raises AdoptionError for a folder that is no spool, or that a living process writes to."""
+    if not directory.is_dir():
+        raise AdoptionError(f"{directory}: there is no such folder.")
+    files = [path for ending in (names.SEGMENT, names.INFLIGHT) for path in names.list_files(directory, ending)]
+    if not files and not (directory / "shipper.lock").exists():
+        raise AdoptionError(f"{directory}: this is no spool: give the folder that the host had as SPOOL_DIR.")
+    if living := [path.name for path in files if not is_finished(path)]:
+        raise AdoptionError(f"{directory}: a process still writes to {living[0]}: this host is not gone.")
+
+
+def _fetch(place: Place, directory: Path) -> list[str]:
+    """Puts the segments together again and returns the names of their pieces. What is missing in front was shipped."""
+    by_segment: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for name in place.sizes(""):
+        try:
+            segment, start, end = range_of(name)
+        except ValueError:
+            raise AdoptionError(f"{place.address}: {name} is no piece of a spool.") from None
+        by_segment[segment].append((start, end, name))
+    if not by_segment:
+        raise AdoptionError(f"{place.address}: there is no second copy of a spool.")
+    offsets = {}
+    for segment, pieces in by_segment.items():
+        with (directory / segment).open("wb") as file:
+            offsets[segment] = min(start for start, _, _ in pieces)
+            for start, _, name in sorted(pieces):
+                content = place.read(name)
+                if content is None:
+                    raise StorageError(f"{place.address}: {name} has vanished: does its host live?")
+                file.seek(start)
+                file.write(content)
+    StateFile(directory).save(State(offsets))
+    return [name for pieces in by_segment.values() for _, _, name in pieces]
+
+
+class _Missing:
+    """Inserts those rows whose requests the log does not have, and counts them."""
+
+    def __init__(self) -> None:
+        self.inserted = 0
+
+    def insert(self, rows: Sequence[Sequence[Any]], token: str) -> None:
+        project, ts, request = (INGESTED.index(name) for name in ("project_id", "ts", "request_id"))
+        times = [row[ts] for row in rows]
+        values = {
+            "projects": sorted({str(row[project]) for row in rows}),
+            "ids": [str(row[request]) for row in rows],
+            "first": min(times),
+            "last": max(times),
+        }
+        stored = {identifier for (identifier,) in client.execute(_STORED, values)}
+        missing = [row for row in rows if str(row[request]) not in stored]
+        insert_into_store(missing, token)
+        self.inserted += len(missing)
