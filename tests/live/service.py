@@ -133,7 +133,8 @@ class LiveService:
 
     def _launch(self, environment: Mapping[str, str], arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         command = [sys.executable, "manage.py", "serve", *arguments]
-        if os.environ.get("READ_ONLY_ROOT") == "1":
+        # A disk that a test has mounted in another namespace can only be reached, not mounted again.
+        if os.environ.get("READ_ONLY_ROOT") == "1" and not self.var_dir.is_relative_to("/proc"):
             command = on_read_only_root(self.var_dir, command)
         with self.output_file.open("ab") as output, self.log_file.open("ab") as log:
             return subprocess.Popen(
