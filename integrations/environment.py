@@ -189,7 +189,7 @@ def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def _file(environ: Mapping[str, str], name: str) -> str:
-    path = _value(environ, name)
+    path = environ.get(name, "").strip() if name else ""
     if not path:
         return ""
     try:
@@ -200,4 +200,5 @@ def _file(environ: Mapping[str, str], name: str) -> str:
 
 
 def _value(environ: Mapping[str, str], name: str) -> str:
-    return environ.get(name, "").strip() if name else ""
+    """Returns the variable's value, or what the file that `NAME_FILE` names holds (secrets of Docker, Kubernetes)."""
+    return (environ.get(name, "").strip() or _file(environ, f"{name}_FILE").strip()) if name else ""

@@ -366,3 +366,15 @@ def test_first_project__keys_in_the_environment__imported(monkeypatch: pytest.Mo
     second = bootstrap_project(name="second").project_id
     assert [access.secret for access in enabled_credentials(first)] == [KEY]
     assert enabled_credentials(second) == []
+
+
+def test_import_from_environment__key_in_a_file__read_from_it(
+    project: Project, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "openai").write_text(f"{KEY}\n", encoding="utf-8")
+    environ = {"OPENAI_API_KEY_FILE": str(tmp_path / "openai"), "GROQ_API_KEY_FILE": str(tmp_path / "absent")}
+
+    assert import_from_environment(project.pk, environ) == ["openai"]
+    (access,) = enabled_credentials(project.pk)
+    assert access.secret == KEY
+    assert "integration.file_unreadable" in caplog.messages
