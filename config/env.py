@@ -207,7 +207,8 @@ def path(name: str, default: T) -> Path | T:
     def convert(raw: str) -> Path | T:
         return Path(raw).expanduser().absolute()
 
-    return _read(name, default, convert)
+    otherwise: Path | T = default
+    return _read(name, otherwise, convert)
 
 
 def make_folder(name: str, folder: Path) -> None:

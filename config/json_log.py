@@ -10,6 +10,7 @@ analytics engine, warnings, uncaught exceptions) is wrapped: the line is the `me
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import logging
@@ -71,6 +72,12 @@ class JsonLines(io.TextIOWrapper):
         super().__init__(stream.buffer, encoding="utf-8", errors="backslashreplace", line_buffering=True)
         self._level = level
         self._rest = ""
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        """Writes what is left of a last line that has no end."""
+        if self._rest:
+            self.write("\n")
 
     @override
     def write(self, text: str) -> int:
@@ -101,7 +108,7 @@ def begin() -> None:
     report = sys.excepthook
 
     def report_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        if issubclass(kind, (env.InvalidVariable, KeyboardInterrupt)):
+        if issubclass(kind, env.InvalidVariable):
             report(kind, error, traceback)  # One line without a traceback.
         else:
             _report("process.failed", error)

@@ -84,6 +84,7 @@ def test_json_log__other_output__is_wrapped(code: str, tmp_path: Path) -> None:
     lines = _run(f"import config; {code}", tmp_path)
 
     assert any("left over" in line["message"] for line in lines)
+    assert ("in two lines" in code) == (lines[-1]["message"] == "in two lines")
     assert {"ts", "level", "logger", "role", "host"} <= lines[0].keys()
 
 

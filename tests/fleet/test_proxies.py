@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import requests
 import trustme
+from typing_extensions import override
 
 from tests.fleet.servers import haproxy
 from tests.live.service import ROOT
@@ -53,6 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             self.server.released.wait(START_SECONDS)
 
+    @override
     def log_message(self, format: str, *args: object) -> None:
         """Says nothing."""
 
