@@ -16,7 +16,7 @@ from gateway.limits import scripts
 from gateway.limits.batch import Batch, Settlement
 from gateway.limits.channel import RedisAwayError
 from gateway.limits.claims import Admission, Claim, Reservation, answer_to
-from gateway.limits.connections import connect
+from gateway.limits.connecting import connect
 from gateway.limits.keys import MINUTE_US, Scope
 from gateway.limits.local import KnownSpend, KnownSpends, LocalLimits
 from gateway.limits.minute_limits import MinuteLimits

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import logging
 import re
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import kombu
 import pytest
 import redis
 import requests
 import trustme
 
+from core.redis.broker import broker
 from core.redis.checks import look_at
 from core.redis.commands import COMMANDS, OF_BROKERS, OF_CLUSTERS, name_of
 from gateway.project_settings.limits import ProjectLimits
 from tests.fleet.redis_uses import projects, uses
-from tests.fleet.servers import HOST, command, free_port
+from tests.fleet.servers import HOST, command, free_port, listens
 from tests.live.conftest import StartService
 from tests.live.prompts import Project
 from tests.live.service import ROOT
 from tests.services import Service
-from tests.waiting import wait_until
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 PASSWORD = "pass-of-the-gateway"
 
@@ -93,6 +97,82 @@ def secure_redis(folder: Path) -> Iterator[SecureRedis]:
         service.stop()
 
 
+@contextmanager
+def secure_cluster(folder: Path) -> Iterator[str]:
+    """Starts a cluster of three nodes that only speak TLS, to each other too; yields the product's address."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    # Nodes name each other by their addresses.
+    made = authority.issue_cert(HOST)
+    made.private_key_pem.write_to_path(str(folder / "key.pem"))
+    made.cert_chain_pems[0].write_to_path(str(folder / "cert.pem"))
+    with ExitStack() as stack:
+        nodes = [_start_node(folder, number, stack) for number in range(3)]
+        ask = [*command("redis-cli"), "--tls", "--cacert", str(folder / "ca.pem"), "--cluster", "create"]
+        subprocess.run([*ask, *nodes, "--cluster-yes"], check=True, capture_output=True)
+        url = f"rediss+cluster://{nodes[0]},{nodes[1]}?ssl_ca_certs={folder / 'ca.pem'}"
+        wait_until(lambda: not look_at(url, is_broker=False).faults, what="the cluster to have all slots")
+        yield url
+
+
+def _start_node(folder: Path, number: int, stack: ExitStack) -> str:
+    data, port = folder / f"node-{number}", free_port()
+    data.mkdir()
+    options = {
+        "port": "0",
+        "tls-port": str(port),
+        "bind": HOST,
+        "tls-ca-cert-file": str(folder / "ca.pem"),
+        "tls-cert-file": str(folder / "cert.pem"),
+        "tls-key-file": str(folder / "key.pem"),
+        "tls-auth-clients": "no",
+        "tls-cluster": "yes",
+        "cluster-enabled": "yes",
+        "cluster-port": str(free_port()),
+        "save": "",
+        "dir": str(data),
+    }
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    service = Service("redis", [*command("redis-server"), *words], folder=data)
+    stack.callback(service.stop)
+    service.wait_until(lambda: listens(port))
+    return f"{HOST}:{port}"
+
+
+@contextmanager
+def secure_sentinel(server: SecureRedis, password: str) -> Iterator[str]:
+    """Starts a Sentinel that only speaks TLS and has a password of its own; yields the product's address."""
+    folder, port = server.folder / "sentinel", free_port()
+    folder.mkdir()
+    lines = [
+        "port 0",
+        f"tls-port {port}",
+        f"bind {HOST}",
+        f"dir {folder}",
+        "tls-replication yes",
+        "tls-auth-clients no",
+        f"tls-ca-cert-file {server.ca_file}",
+        f"tls-cert-file {server.folder / 'cert.pem'}",
+        f"tls-key-file {server.folder / 'key.pem'}",
+        f"requirepass {password}",
+        # The certificate is for a name.
+        "sentinel resolve-hostnames yes",
+        "sentinel announce-hostnames yes",
+        f"sentinel monitor gateway localhost {server.port} 1",
+        "sentinel auth-user gateway default",
+        "sentinel auth-pass gateway watcher",
+    ]
+    (folder / "sentinel.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    service = Service("sentinel", [*command("redis-sentinel"), str(folder / "sentinel.conf")], folder=folder)
+    user = f"gateway:{PASSWORD}@localhost:{port}"
+    url = f"rediss+sentinel://{user}/gateway/0?ssl_ca_certs={server.ca_file}&sentinel_password={password}"
+    try:
+        wait_until(lambda: not look_at(url, is_broker=True).faults, what="the Sentinel to answer")
+        yield url
+    finally:
+        service.stop()
+
+
 @pytest.fixture
 def server(folder: Path) -> Iterator[SecureRedis]:
     with secure_redis(folder) as running:
@@ -122,8 +202,53 @@ async def test_documented_user__of_a_worker__is_refused_nothing(
     assert not [line for line in caplog.messages if "redis." in line]
 
 
+async def test_sentinel__with_tls_and_a_password_of_its_own__leads_to_the_primary(
+    server: SecureRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    with secure_sentinel(server, "of-the-sentinel") as url:
+        async with uses(url) as one:
+            assert await one.admit(projects(1)[0], ProjectLimits(requests_per_minute=9)) == ""
+        found = look_at(url.replace("of-the-sentinel", "wrong"), is_broker=True).faults
+
+    assert server.refusals() == []
+    assert not [line for line in caplog.messages if "redis." in line]
+    assert "No Sentinel answers (the user name or the password is wrong" in found[0].message and found[0].is_lasting
+
+
+async def test_cluster__with_tls__counts_the_requests_of_two_workers_together(folder: Path) -> None:
+    with secure_cluster(folder) as url:
+        async with uses(url) as one, uses(url) as other:
+            for project in projects(9):
+                limits = ProjectLimits(requests_per_minute=1)
+                refused = [await worker.admit(project, limits) for worker in (one, other, one, other)]
+                # The minute may end in between.
+                assert "requests" in refused and refused.count("") <= 2
+
+
+def test_broker__with_tls__takes_a_message_and_trusts_no_other_certificate(server: SecureRedis) -> None:
+    with secure_sentinel(server, "of-the-sentinel") as url:
+        for address in (url, server.url()):
+            with _celery(address) as connection:
+                queue = connection.SimpleQueue("celery")
+                queue.put({"sent": address})
+                taken = queue.get(timeout=TIMEOUT_SECONDS)
+                taken.ack()
+                assert taken.payload == {"sent": address}
+                queue.close()
+    with _celery(server.url(query="")) as connection, pytest.raises(connection.connection_errors):
+        connection.connect()
+
+    assert server.refusals() == []
+
+
+def _celery(address: str) -> Any:
+    """Returns a connection of Celery's transport, as the settings make it."""
+    made = broker(address)
+    return kombu.Connection(made.url, transport_options=dict(made.transport_options), ssl=made.use_ssl)
+
+
 def test_documented_user__of_the_product__is_refused_nothing(server: SecureRedis, start_service: StartService) -> None:
-    service = start_service({"REDIS_URL": server.url()})
+    service = start_service({"REDIS_URL": server.url()}, prepared=False)
     project = Project(service, service.project_id, service.api_key)
     project.set(monthly_budget_usd=1000, rate_limit_enabled=True, rate_limit_rpm=1000)
     for _ in range(3):

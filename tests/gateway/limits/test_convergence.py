@@ -70,9 +70,9 @@ class Worker:
         self.seeding = asyncio.get_running_loop().create_task(self.seeder.run(self.limiter))
 
     async def die(self, *, killed: bool = False) -> None:
-        if killed and self.limiter._redis._channel is not None:
+        if killed:
             # The settlements that wait, and those that are not answered, never reach Redis.
-            self.limiter._redis._channel.lose("killed")
+            self.limiter._redis.leave("killed")
         self.seeding.cancel()
         await asyncio.gather(self.seeding, return_exceptions=True)
         await self.limiter.close()
