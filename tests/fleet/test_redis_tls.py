@@ -244,7 +244,7 @@ def test_broker__with_tls__takes_a_message_and_trusts_no_other_certificate(serve
 def _celery(address: str) -> Any:
     """Returns a connection of Celery's transport, as the settings make it."""
     made = broker(address)
-    return kombu.Connection(made.url, transport_options=dict(made.transport_options), ssl=made.use_ssl)
+    return kombu.Connection(made.url, transport_options=dict(made.transport_options), ssl=dict(made.use_ssl or {}))
 
 
 def test_documented_user__of_the_product__is_refused_nothing(server: SecureRedis, start_service: StartService) -> None:
