@@ -41,8 +41,8 @@ def as_run_without_keeper(sql: str) -> str:
     return sql
 
 
-def _configuration(directory: Path, database: str) -> Path:
-    """Writes a configuration that restricts nothing and names the cluster."""
+def _configuration(directory: Path, database: str, backups: Path) -> Path:
+    """Writes a configuration that restricts nothing and names the cluster; there are no backups."""
     users, config = directory / "users.xml", directory / "config.xml"
     users.write_text(
         "<clickhouse><profiles><default/></profiles><quotas><default/></quotas><users><default><password/>"
