@@ -155,7 +155,10 @@ class LiveService:
             return address or None
 
         # A start runs many processes, and `serve` itself gives it up after two minutes.
-        return wait_until(serving, seconds=2 * START_SECONDS, what="serve to print its address")
+        try:
+            return wait_until(serving, seconds=2 * START_SECONDS, what="serve to print its address")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.output}{self.log}") from error
 
     def _printed(self, pattern: str) -> str:
         found = re.search(pattern, self.output)
