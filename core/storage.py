@@ -156,7 +156,8 @@ class Bucket(Place):
     def read(self, name: str) -> bytes | None:
         with _told_objects(f"{self.address}/{name}"):
             try:
-                return self._client.get_object(Bucket=self.bucket, Key=self.key(name))["Body"].read()
+                content: bytes = self._client.get_object(Bucket=self.bucket, Key=self.key(name))["Body"].read()
+                return content
             except self._client.exceptions.NoSuchKey:
                 return None
 

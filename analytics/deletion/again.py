@@ -35,7 +35,7 @@ SELECT lower(hex(SHA256(toString(request_id)))) AS hash, toString(request_id) FR
 WHERE project_id = {project:UUID} AND hash IN {hashes:Array(String)}
 """,
 }
-_COPIES = {"scores": Score, "feedback": Feedback}
+_COPIES: dict[str, type[Score | Feedback]] = {"scores": Score, "feedback": Feedback}
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ def adopt(place: Place, scratch: Path, *, with_spans: bool, begun: Callable[[Shi
     if isinstance(place, Folder):
         _require_orphan(place.path)
         return _ship(place.path, with_spans, begun, insert_into_store)
+    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="adopted-", dir=scratch) as folder:
         pieces = _fetch(place, Path(folder))
         missing = _Missing()

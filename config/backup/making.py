@@ -6,14 +6,12 @@ configuration is read in one transaction that sees the database as of its beginn
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from django.apps import apps
-from django.conf import settings
 from django.db import connections, transaction
 
 from config.backup import manifest as manifests
@@ -22,6 +20,7 @@ from config.backup.engine import request_log_running
 from config.backup.errors import BackupError
 from config.backup.manifest import Manifest, RequestLog, StoredFile
 from config.backup.progress import Steps
+from config.backup.scratch import scratch_folder
 from config.backup.tables import file_of, models_of, write_table
 from config.version import VERSION
 from core.storage import Place
@@ -54,7 +53,7 @@ def make_backup(place: Place, steps: Steps, *, secrets: bool, log: bool) -> Mani
         files=files,
         request_log=saved,
     )
-    with _scratch() as scratch:
+    with scratch_folder() as scratch:
         file = scratch / manifests.NAME
         file.write_bytes(manifests.to_json(manifest))
         folder.put(file, manifests.NAME)
@@ -90,7 +89,7 @@ def _save_log(folder: Place, steps: Steps) -> RequestLog:
 
 def _save_configuration(folder: Place, steps: Steps, *, secrets: bool) -> list[StoredFile]:
     files = []
-    with _snapshot(), _scratch() as scratch, steps.rows("configuration") as count:
+    with _snapshot(), scratch_folder() as scratch, steps.rows("configuration") as count:
         for model in models_of(apps):
             name = file_of(model)
             file = scratch / Path(name).name
@@ -118,9 +117,3 @@ def _snapshot() -> Iterator[None]:
     finally:
         own.close()
         del connections[_ALIAS]
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="backup-", dir=settings.VAR_DIR) as folder:
-        yield Path(folder)

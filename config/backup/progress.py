@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tqdm import tqdm
 
@@ -33,6 +34,6 @@ class Steps:
 
             yield show
 
-    def _bar(self, what: str, unit: str, total: int | None) -> tqdm[object]:
+    def _bar(self, what: str, unit: str, total: int | None) -> Any:
         # `disable=None` shows a bar on a terminal alone.
         return tqdm(desc=what, unit=unit, unit_scale=True, total=total, disable=None, file=sys.stderr)

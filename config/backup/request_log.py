@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import msgspec
 from django.conf import settings
 
 from analytics.clickhouse import backup as store
+from analytics.clickhouse.topology.mode import mode
 from analytics.errors import AnalyticsUnavailableError, RepairBusyError
 from analytics.reconciliation.leases import repair_lease
 from config.backup import schema
@@ -28,7 +30,13 @@ _RENEW_EVERY_SECONDS = 60.0
 
 
 def check_way(place: Place) -> None:
-    """Raises BackupError where ClickHouse can write neither to a disk that this host sees nor to the place itself."""
+    """Raises BackupError where ClickHouse can write neither to a disk that this host sees nor to the place itself, and
+    for several servers, whose parts of the log are not in one backup."""
+    if not mode().is_single:
+        raise BackupError(
+            f"CLICKHOUSE_MODE={settings.CLICKHOUSE_MODE}: this command backs the request log of one server up; use"
+            " --without-log here, and ClickHouse's own BACKUP … ON CLUSTER for the request log."
+        )
     if settings.CLICKHOUSE_BACKUP_DIR is None and not isinstance(place, Bucket):
         raise BackupError(
             "The ClickHouse server cannot write to this folder: give s3://bucket/prefix, or name the folder of its disk"
@@ -40,14 +48,14 @@ def save(place: Place, steps: Steps) -> RequestLog:
     """Backs the request log up to `place`, the folder of this backup."""
     migrations = store.applied_migrations()
     schema.check_ledger(migrations)
-    head = {"database": store.database(), "clickhouse": store.version(), "migrations": migrations}
+    log = RequestLog(store.database(), store.version(), migrations)
     if settings.CLICKHOUSE_BACKUP_DIR is None:
         _back_up(_in_bucket(place), steps)
-        log = RequestLog(**head, objects=place.sizes(OBJECTS))
+        log = msgspec.structs.replace(log, objects=place.sizes(OBJECTS))
     else:
-        with _on_disk() as (name, file):
+        with _on_disk(settings.CLICKHOUSE_BACKUP_DIR) as (name, file):
             _back_up(store.on_disk(name), steps)
-            log = RequestLog(**head, archive=describe(file, ARCHIVE))
+            log = msgspec.structs.replace(log, archive=describe(file, ARCHIVE))
             place.put(file, ARCHIVE)
     if store.applied_migrations() != migrations:
         raise BackupError("The request log was migrated while it was backed up: make the backup again.")
@@ -61,14 +69,7 @@ def load(place: Place, log: RequestLog, fetched: Path | None, steps: Steps) -> N
     """
     total = log.archive.bytes if log.archive else sum(log.objects.values())
     store.drop_tables()
-    with ExitStack() as stack:
-        if fetched is not None:
-            name, file = stack.enter_context(_on_disk())
-            _link(fetched, file)
-            source = store.on_disk(name)
-        else:
-            source = _in_bucket(place)
-        show = stack.enter_context(steps.bytes("request log", total))
+    with _source(place, log, fetched) as source, steps.bytes("request log", total) as show:
         try:
             store.restore(source, log.database, show=show)
         except store.BackupFailedError as error:
@@ -82,10 +83,26 @@ def load(place: Place, log: RequestLog, fetched: Path | None, steps: Steps) -> N
             ) from error
 
 
-def _in_bucket(place: Place) -> str:
+@contextmanager
+def _source(place: Place, log: RequestLog, fetched: Path | None) -> Iterator[str]:
+    """Yields the place that ClickHouse restores from: its disk, or a server's bucket."""
+    if settings.CLICKHOUSE_BACKUP_DIR is None:
+        yield _in_bucket(place, ARCHIVE if log.archive else OBJECTS)
+        return
+    with _on_disk(settings.CLICKHOUSE_BACKUP_DIR, ".tar" if log.archive else "") as (name, file):
+        if fetched is not None:
+            _link(fetched, file)
+        for item in log.objects:
+            found = place.within(OBJECTS).fetch(item, file)
+            if found != file / item:
+                _link(found, file / item)
+        yield store.on_disk(name)
+
+
+def _in_bucket(place: Place, name: str = OBJECTS) -> str:
     if not isinstance(place, Bucket):
-        raise BackupError(f"{place.address}: a request log that a server wrote to a bucket is restored from there.")
-    return store.in_bucket(*place.clickhouse_arguments(OBJECTS))
+        raise BackupError(f"{place.address}: a ClickHouse server reads from s3://bucket/prefix, or from its own disk.")
+    return store.in_bucket(*place.clickhouse_arguments(name))
 
 
 def _back_up(target: str, steps: Steps) -> None:
@@ -134,14 +151,17 @@ def _no_repairs() -> Iterator[_Leases]:
 
 
 @contextmanager
-def _on_disk() -> Iterator[tuple[str, Path]]:
-    """Yields the name of an archive on ClickHouse's disk and its file on this host, which is removed afterwards."""
-    name = f"{os.getpid()}-{os.urandom(6).hex()}.tar"
-    file = Path(settings.CLICKHOUSE_BACKUP_DIR) / name
+def _on_disk(folder: Path, suffix: str = ".tar") -> Iterator[tuple[str, Path]]:
+    """Yields a new name on ClickHouse's disk and where it is on this host; what is there is removed afterwards."""
+    name = f"{os.getpid()}-{os.urandom(6).hex()}{suffix}"
+    file = folder / name
     try:
         yield name, file
     finally:
-        file.unlink(missing_ok=True)
+        if file.is_dir():
+            shutil.rmtree(file)
+        else:
+            file.unlink(missing_ok=True)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -7,7 +7,6 @@ and what was deleted in the meantime is deleted again.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -16,7 +15,6 @@ from uuid import UUID
 
 from django.apps import apps
 from django.apps.registry import Apps
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.color import no_style
@@ -34,6 +32,7 @@ from config.backup.errors import BackupError
 from config.backup.making import whole_backups
 from config.backup.manifest import StoredFile
 from config.backup.progress import Steps
+from config.backup.scratch import scratch_folder
 from config.backup.tables import column_values, empty_tables, file_of, models_of, read_table
 from core.encryption.canary import WrongKeysError, check_token
 from core.models import EncryptionCanary, Project
@@ -62,7 +61,7 @@ class Restore:
         schema.check_versions(self.manifest, self._folder.address)
         _require_empty_database()
         with ExitStack() as stack:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="restore-", dir=settings.VAR_DIR)))
+            scratch = stack.enter_context(scratch_folder())
             files = self._fetch(self.manifest.files, scratch)
             archive = self._fetch_log(scratch)
             self._check_keys(files)

@@ -53,7 +53,7 @@ def write_table(model: type[Model], file: Path, *, using: str, secrets: bool, co
     """
     columns = [column.attname for column in _columns(model)]
     hidden = () if secrets else getattr(model, "encrypted_fields", ())
-    is_left_out = any(not model._meta.get_field(name).blank for name in hidden)
+    is_left_out = any(not getattr(model._meta.get_field(name), "blank", False) for name in hidden)
     rows = 0
     with _compressed(file) as output:
         output.write(json.dumps(columns) + "\n")

@@ -126,3 +126,17 @@ def test_backup__of_a_server_into_a_folder__is_refused(
     with pytest.raises(CommandError, match="The ClickHouse server cannot write to this folder"):
         backup(tmp_path / "backups")
     assert server == []
+
+
+def test_request_log__of_an_engine_in_a_bucket__is_restored_by_a_server(
+    full: Project, bucket: str, wipe: Callable[[], None], request: pytest.FixtureRequest
+) -> None:
+    name = backup(bucket)
+    wipe()
+    asked: list[str] = request.getfixturevalue("server")
+
+    restore(bucket)
+
+    (source,) = asked
+    assert source.startswith("llm from S3('")
+    assert f"/gateway/{name}/request_log.tar', " in source
