@@ -61,7 +61,8 @@ def test_celery__every_task_again_and_again_behind_a_pool_of_three__none_fails(f
         installation = Installation(folder, stack)
         given = installation.environment
         pooler = stack.enter_context(pgbouncer(folder / "pooler", given["DATABASE_URL"], pool_size=POOL))
-        host = LiveService(folder / "host", {**given, "DATABASE_URL": pooler.url, "PRICING_SYNC": "0"})
+        own = {"DATABASE_URL": pooler.url, "VAR_DIR": str(folder / "host"), "PRICING_SYNC": "0"}
+        host = LiveService(folder / "host", {**given, **own})
         stack.callback(host.stop)
         with (
             Celery(broker=broker(given["REDIS_URL"]).url) as sender,
