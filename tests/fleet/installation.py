@@ -182,11 +182,12 @@ class Fleet:
         return f"http://{HOST}:{self._ports[name]}"
 
     def _database_answers(self) -> bool:
+        # The pooler takes clients in while the server is away.
         try:
-            psycopg.connect(self.pooler.url).close()
+            with psycopg.connect(self.pooler.url) as connection:
+                return connection.execute("SELECT 1").fetchone() == (1,)
         except psycopg.OperationalError:
             return False
-        return True
 
     def _is_ready(self, name: str) -> bool:
         assert not self.hosts[name].has_ended, self.hosts[name].log[-2000:]
