@@ -131,7 +131,7 @@ def _needs_stores(item: pytest.Item) -> bool:
     return is_marked or not _STORE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
-def _place() -> Path:
+def place() -> Path:
     """Returns the folder for the files of the suite's stores and services: one in memory, or else /tmp.
 
     The ClickHouse engine makes and removes hundreds of small files for each insert and TRUNCATE, and ext4 looks for
@@ -153,7 +153,7 @@ def _keep_bytecode() -> None:
 
 def _prepare() -> None:
     # The folder's name is short because a Unix socket's path has at most 107 bytes.
-    folder = Path(tempfile.mkdtemp(prefix="gw-", dir=_place()))
+    folder = Path(tempfile.mkdtemp(prefix="gw-", dir=place()))
     folder.chmod(0o755)
     _folders.append(folder)
     atexit.register(_stop)
