@@ -11,6 +11,7 @@ from config import env, secrets_reload
 from config.supervisor.children import StartError
 from config.supervisor.output import forward_lines
 from config.supervisor.processes import Processes, Program
+from core.processes.background_tasks import watch
 
 logger = logging.getLogger("config.supervisor")
 
@@ -28,6 +29,7 @@ class Renewal:
     def begin(self) -> None:
         task = asyncio.create_task(self._renew())
         self._tasks.add(task)
+        watch(task)
         task.add_done_callback(self._tasks.discard)
 
     async def end(self) -> None:

@@ -33,6 +33,7 @@ _STARTS = re.compile(r"\bcreate_task\(|\bensure_future\(|\bthreading\.(?:Thread|
 OTHERWISE = {
     # Their caller awaits them.
     "agent/turn/loop.py": 1,
+    "analytics/proof/promises.py": 2,
     "agent/mcp/turns.py": 1,
     "agent/worker/threads.py": 1,
     "config/supervisor/background_thread.py": 1,
@@ -60,6 +61,8 @@ OTHERWISE = {
     "gateway/http/readyz.py": 1,
     # It is shielded from the end of its request, which waits for it.
     "gateway/batches/results.py": 1,
+    # `watch` is told of one in the next lines, and the other is awaited.
+    "config/supervisor/renewal.py": 2,
     # `watch` is told of them in the next lines.
     "gateway/cache/store.py": 2,
     "gateway/limits/cluster.py": 1,
