@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from pytest_django import Settings
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsUnavailableError
@@ -132,6 +133,13 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         yield place_of(f"s3://{BUCKET}/spools").within("host-1")
+
+
+def test_second_copy__to_what_is_no_place__is_refused(spool: Path, settings: Settings) -> None:
+    settings.SPOOL_DIR, settings.SPOOL_COPY = spool, "ftp://host/spools"
+
+    with pytest.raises(CommandError, match="SPOOL_COPY: ftp://host/spools: give a folder, or s3://bucket/prefix"):
+        call_command("ship_records", drain=True)
 
 
 def test_second_copy__of_a_lost_host__is_shipped_once_and_removed(spool: Path, bucket: Place) -> None:

@@ -77,7 +77,10 @@ def _stop_by_signal(shipper: Shipper) -> None:
 def _second_copy() -> SecondCopy | None:
     if not settings.SPOOL_COPY:
         return None
-    place = place_of(settings.SPOOL_COPY).within(socket.gethostname())
+    try:
+        place = place_of(settings.SPOOL_COPY).within(socket.gethostname())
+    except StorageError as error:
+        raise CommandError(f"SPOOL_COPY: {error}") from error
     copy = SecondCopy(settings.SPOOL_DIR, place, seconds=settings.SPOOL_COPY_SECONDS / 2)
     copy.begin()
     return copy
