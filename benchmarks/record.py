@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import psutil
 
 from benchmarks import processes
@@ -56,6 +57,20 @@ class TableRows:
     parts: int
 
 
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of all rounds, as `--json` writes them. `record_bytes` and `text_bytes` are those of one record and
+    of its texts in the spool."""
+
+    requests: int
+    batches: int
+    shipper_seconds: float
+    engine_seconds: float
+    disk_bytes: int
+    record_bytes: float
+    text_bytes: float
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     # A SIGTERM to the benchmark also ends its engine and its shipper.
@@ -71,6 +86,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=positive_number, default=3, help="into the same store (default 3)")
     parser.add_argument("--rate", type=int, default=0, help="requests a second; 0 spools all before the shipper begins")
     parser.add_argument("--same-texts", action="store_true", help="the texts of benchmarks.gateway, all the same")
+    parser.add_argument("--without-texts", action="store_true", help="of projects that keep no texts")
+    parser.add_argument("--json", type=Path, help="write the figures of all rounds to this file as well")
     parser.add_argument("--views", action="store_true", help="measure each view of `ingest` alone instead")
     parser.add_argument("--data", type=Path, help="folder of the store; kept afterwards")
     return parser.parse_args(arguments)
@@ -89,15 +106,34 @@ def _measure(options: argparse.Namespace, measured: Store) -> int:
     costs, before = [], _stored()
     with _shipper(measured.folder) as shipper:
         for number in range(options.rounds):
-            made = entries(options.requests, seed=number, same_texts=options.same_texts)
+            made = entries(
+                options.requests, seed=number, same_texts=options.same_texts, texts=not options.without_texts
+            )
             costs.append(_ship(measured, shipper, made, options.rate))
             print(_line(f"round {number + 1}", costs[-1], options.requests), flush=True)
+    if options.json:
+        options.json.write_bytes(msgspec.json.encode(_figures(costs, made, options.requests * options.rounds)))
     total = Cost(
         *(sum(values) for values in zip(*((c.shipper, c.inserts, c.merges, c.elapsed) for c in costs), strict=True))
     )
     print(_line("all rounds", total, options.requests * options.rounds))
     print("", *_lines(_tables(), options.requests * options.rounds), sep="\n")
     return 0 if _stored() - before == options.requests * options.rounds else 1
+
+
+def _figures(costs: Sequence[Cost], made: Sequence[SpoolEntry], requests: int) -> Figures:
+    from analytics.spool.frames import encode_meta
+
+    tables = _tables()
+    return Figures(
+        requests=requests,
+        batches=max(one.inserts for one in tables if one.table == "requests"),
+        shipper_seconds=sum(one.shipper for one in costs),
+        engine_seconds=sum(one.engine for one in costs),
+        disk_bytes=sum(one.size for one in tables),
+        record_bytes=sum(len(encode_meta(one.record)) for one in made) / len(made),
+        text_bytes=sum(len(one.request) + len(one.response) for one in made) / len(made),
+    )
 
 
 def _line(name: str, cost: Cost, requests: int) -> str:

@@ -29,9 +29,9 @@ _MODELS = (
 )
 
 
-def entries(count: int, *, seed: int, same_texts: bool = False) -> list[SpoolEntry]:
+def entries(count: int, *, seed: int, same_texts: bool = False, texts: bool = True) -> list[SpoolEntry]:
     """Returns `count` records of the last seconds; another `seed` gives other requests, sessions and texts. With
-    `same_texts` all have the texts of `benchmarks.gateway`."""
+    `same_texts` all have the texts of `benchmarks.gateway`, without `texts` none has any."""
     chance = random.Random(seed)
     sentences = _sentences()
     now = time.time_ns() // 1000
@@ -43,7 +43,8 @@ def entries(count: int, *, seed: int, same_texts: bool = False) -> list[SpoolEnt
         else:
             bodies = _request(model, _text(chance, sentences)), _answer(model, _text(chance, sentences))
         record = _record(number, now - (count - number) * 100, chance, provider, model)
-        made.append(SpoolEntry(record, bodies[0], bodies[1] if record.outcome is Outcome.SUCCESS else b""))
+        answered = record.outcome is Outcome.SUCCESS
+        made.append(SpoolEntry(record, *(bodies[0], bodies[1] if answered else b"") if texts else ()))
     return made
 
 

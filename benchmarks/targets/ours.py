@@ -43,6 +43,17 @@ class Ours(Target):
 
     @override
     def start(self, mock_port: int) -> Endpoint:
+        port, environment = self._serve()
+        made = self._bootstrap([sys.executable, str(self.source / "manage.py")], environment)
+        authorization = {"authorization": f"Bearer {made['api_key']}"}
+        api = f"http://127.0.0.1:{port}/api/llm"
+        self._prepare(api, mock_port, {**authorization, "x-project-id": made["project_id"]})
+        # Every request has a session, as a limit by session needs it: targets differ in settings, not in requests.
+        headers = {**authorization, "x-svc-session-id": "bench"}
+        return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, headers, dict(self.fields))
+
+    def _serve(self) -> tuple[int, dict[str, str]]:
+        """Starts the service; returns its port and its environment when it serves and ships."""
         port = processes.free_port()
         environment = {
             "HOST": "127.0.0.1",
@@ -52,17 +63,11 @@ class Ours(Target):
             "SANDBOX": str(int(self.sandbox)),
             "ALLOW_PRIVATE_UPSTREAMS": "1",
         }
-        manage = [sys.executable, str(self.source / "manage.py")]
-        base = f"http://127.0.0.1:{port}"
-        self._launch([*manage, "serve"], f"{base}/healthz", environment)
+        manage = str(self.source / "manage.py")
+        self._launch([sys.executable, manage, "serve"], f"http://127.0.0.1:{port}/healthz", environment)
         # The service answers before the analytics store has its tables, and ships once it has them.
         wait_until(lambda: "shipper" in self.roles().values(), "the shipper did not start", seconds=_START_SECONDS)
-        made = self._bootstrap(manage, environment)
-        authorization = {"authorization": f"Bearer {made['api_key']}"}
-        self._prepare(f"{base}/api/llm", mock_port, {**authorization, "x-project-id": made["project_id"]})
-        # Every request has a session, as a limit by session needs it: targets differ in settings, not in requests.
-        headers = {**authorization, "x-svc-session-id": "bench"}
-        return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, headers, dict(self.fields))
+        return port, environment
 
     def _bootstrap(self, manage: list[str], environment: dict[str, str], name: str = "bench") -> dict[str, str]:
         command = [*manage, "bootstrap", "--name", name, "--json"]
