@@ -156,10 +156,9 @@ class Channel(asyncio.Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._lost:
-            return  # The connection has been given up, and its commands have failed.
         self._reader.feed(data)
-        while (answer := self._reader.gets()) is not _MORE:
+        # An answer may give the connection up, and then all commands have failed.
+        while not self._lost and (answer := self._reader.gets()) is not _MORE:
             command = self._waiting.popleft()
             if isinstance(answer, redis.ResponseError):
                 self._failed(command, answer)

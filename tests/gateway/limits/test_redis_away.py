@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gateway.limits.channel import Channel
+from gateway.limits.claims import Claim
 from gateway.limits.keys import Scope
 from gateway.limits.server import _RECONNECT_SECONDS
 from gateway.project_settings.limits import ProjectLimits
@@ -175,6 +176,24 @@ async def test_redis_is_a_replica_now__is_left_until_it_is_none(
         "redis.away reason=it is a replica",
         "redis.back",
     ]
+
+
+async def test_redis_is_a_replica_now__settlements_of_several_projects__are_each_left_to_the_log(
+    fragile_redis: OwnRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Their commands leave in one write, and the refusals come in one read, of which the first ends the connection."""
+    async with worker(fragile_redis, monthly_budget_usd=Decimal(10)) as one:
+        claims = [Claim(f"r{number}", f"project-{number}", "", one.arrived_us, 0, DOLLAR) for number in range(8)]
+        admissions = [await one.limiter.admit(one.limits, claim) for claim in claims]
+        fragile_redis.client.replicaof("127.0.0.1", "1")
+
+        for admission in admissions:
+            one.limiter.settle(admission.reservation, 0, DOLLAR)
+
+        await eventually(lambda: "redis.away reason=it is a replica" in caplog.messages)
+        fragile_redis.client.replicaof("NO", "ONE")
+        await eventually(lambda: {scope.project for scope in one.doubts} >= {claim.project for claim in claims})
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 async def test_connection__ended_while_idle__is_made_again_without_a_word(
