@@ -92,11 +92,15 @@ def _from_outside(name: str) -> str:
 
 def _from_file(name: str, file: str) -> str:
     try:
-        return Path(file).read_text(encoding="utf-8").strip()
+        held = Path(file).read_text(encoding="utf-8").strip()
     except OSError as error:
         raise InvalidVariable(f"Environment variable {name}_FILE: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InvalidVariable(f"Environment variable {name}_FILE: expected a file of UTF-8 text") from None
+    if not held:
+        # Whoever writes it anew may have emptied it first: the default, such as a SQLite of this host, would be wrong.
+        raise InvalidVariable(f"Environment variable {name}_FILE: the file is empty")
+    return held
 
 
 def _from_command(name: str, command: str) -> str:

@@ -129,6 +129,13 @@ def test_secret__file_is_not_text__names_the_variable(monkeypatch: pytest.Monkey
         env.secret(NAME)
 
 
+def test_secret__empty_file__is_no_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("\n")
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
+    with pytest.raises(ImproperlyConfigured, match=f"^Environment variable {NAME}_FILE: the file is empty$"):
+        env.secret(NAME)
+
+
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 def test_any_variable__file__is_read_from_it(
     read: Callable[[], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
