@@ -6,23 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 from django.test import Client
-from pytest_django import Settings
 
-from analytics.clickhouse import client
 from core.models import Project
 from tests.console.conftest import sent, shown, text_of
+from tests.store_away import store_away
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("store_away")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("away")]
 
 _AWAY = "The analytics store does not answer"
 
 
 @pytest.fixture
-def store_away(settings: Settings) -> Iterator[None]:
-    client.close()
-    settings.CLICKHOUSE_URL = "clickhouse://default@127.0.0.1:1/llm"
-    yield
-    client.close()
+def away() -> Iterator[None]:
+    with store_away():
+        yield
 
 
 @pytest.mark.parametrize("path", ["/admin/guardrails/", "/admin/limits/"])

@@ -10,7 +10,6 @@ import pytest
 from django.test import Client
 
 from agent.panel.links import links_of
-from analytics.clickhouse import client as store_client
 from core.models import Project
 from core.roles import Role
 from tests.factories.analytics import make_entry, store
@@ -18,6 +17,7 @@ from tests.factories.core import make_key, make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
+from tests.store_away import store_away
 
 RENDERED = "/admin/agent/panel/rendered/"
 
@@ -58,15 +58,13 @@ def test_links__person_without_a_role_in_the_project__none(project: Project) -> 
     assert links_of(make_staff(), project.pk, {"ann"}) == {}
 
 
-def test_links__store_away__those_of_the_sql_database(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links__store_away__those_of_the_sql_database(project: Project) -> None:
     queue = make_queue(project, name="Did it help?")
-    store_client.close()
-    monkeypatch.setattr(store_client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
 
-    found = links_of(make_staff(Role.READER, project), project.pk, {"Did it help?", "ann"})
+    with store_away():
+        found = links_of(make_staff(Role.READER, project), project.pk, {"Did it help?", "ann"})
 
     assert list(found) == ["Did it help?"] and str(queue.pk) in found["Did it help?"]
-    store_client.close()
 
 
 def test_render__with_a_project__links_what_is_there(project: Project, request_id: str) -> None:

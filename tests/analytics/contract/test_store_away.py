@@ -5,25 +5,19 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.clickhouse import client
 from core.models import Project
 from tests.analytics.contract.endpoints import ENDPOINTS, Endpoint
+from tests.store_away import store_away
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def store_away(settings: object) -> None:
-    client.close()
-    settings.CLICKHOUSE_URL = "clickhouse://default@127.0.0.1:1/llm"  # type: ignore[attr-defined]  # pytest-django's fixture takes any name
-
-
-@pytest.mark.usefixtures("store_away")
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: f"{e.method} {e.path}")
 def test_endpoint__store_away__503_only_where_it_is_needed(
     api: APIClient, project: Project, endpoint: Endpoint
 ) -> None:
-    answer = endpoint.call(api, project)
+    with store_away():
+        answer = endpoint.call(api, project)
 
     if endpoint.store:
         assert answer.status_code == 503, answer.content

@@ -19,7 +19,6 @@ from django.test import AsyncClient
 from rest_framework.test import APIClient
 from typing_extensions import override
 
-from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.exports.lines import export_lines
 from analytics.exports.streaming import streamed
@@ -30,6 +29,7 @@ from core.models import Project
 from tests.analytics.requests.entries import entry
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
+from tests.store_away import store_away
 from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
@@ -124,14 +124,9 @@ def test_export__store_leaves_in_the_midst__last_line_is_the_error(
     assert exported[6]["error"]["code"] == "analytics_unavailable"
 
 
-def test_export__store_away_from_the_start__503(
-    project: Project, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+def test_export__store_away_from_the_start__503(project: Project, headers: dict[str, str]) -> None:
+    with store_away():
         answer = APIClient().get("/api/llm/requests/export", headers=headers)
-    client.close()
 
     assert answer.status_code == 503
 

@@ -9,12 +9,12 @@ import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from analytics.clickhouse import client
 from analytics.queries import search as searching
 from core.models import Project
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project
+from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -238,12 +238,9 @@ def test_search__body_that_is_no_search__400(api: APIClient, body: str) -> None:
     assert api.generic("POST", "/api/llm/search", body, content_type="application/json").status_code == 400
 
 
-def test_search__store_away__503(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    client.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+def test_search__store_away__503(api: APIClient) -> None:
+    with store_away():
         answer = api.post("/api/llm/search", {"query": "needle"})
-    client.close()
 
     assert answer.status_code == 503
     assert answer.json()["error"]["type"] == "service_unavailable_error"

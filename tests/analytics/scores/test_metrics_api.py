@@ -12,7 +12,6 @@ from uuid import uuid4
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.clickhouse import client
 from analytics.models import Feedback, Score
 from analytics.request_log.record import RequestRecord
 from analytics.scores.services import record_feedback
@@ -21,6 +20,7 @@ from core.models import Project
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
 from tests.factories.scores import make_score
+from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -213,17 +213,12 @@ def test_scores__bad_parameter__400_naming_it(api: APIClient, parameters: dict[s
 
 
 @pytest.mark.parametrize("url", [URL, FEEDBACK_URL])
-def test_metrics__store_away__503_but_scores_are_still_taken(
-    api: APIClient, project: Project, monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
-    client.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+def test_metrics__store_away__503_but_scores_are_still_taken(api: APIClient, project: Project, url: str) -> None:
+    with store_away():
         answer = api.get(url)
         body = {"project_id": str(project.pk), "request_id": "r", "score_name": "n", "score_value": 1}
         assert api.post("/api/llm/scores", body).status_code == 201
         assert api.get("/api/llm/scores").json()["count"] == 1
-    client.close()
 
     assert answer.status_code == 503
     assert answer.json()["error"]["type"] == "service_unavailable_error"

@@ -26,6 +26,7 @@ from tests.analytics.scores.copied import copies, feedback_copies, values
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import make_project
 from tests.factories.scores import make_score
+from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -228,14 +229,13 @@ def test_copy__category__short_reason_is_the_label(project: Project) -> None:
     assert [copy.score_label for copy in copies(project)] == ["off topic", "bad", "", ""]
 
 
-def test_copy_task__store_away__rows_wait_and_nothing_is_lost_or_doubled(project: Project, store_away: Any) -> None:
+def test_copy_task__store_away__rows_wait_and_nothing_is_lost_or_doubled(project: Project) -> None:
     make_score(project, score_value=1)
     record_feedback(project_id=project.pk, session_id="s", score=4, text="x", actor="")
-    copy_scores()
+    with store_away():
+        copy_scores()
     assert Score.objects.filter(copy_due_at=None).count() == Feedback.objects.filter(copy_due_at=None).count() == 0
 
-    store_away.undo()
-    client.close()
     copy_scores()
     copy_scores()
 

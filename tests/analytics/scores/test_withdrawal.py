@@ -22,6 +22,7 @@ from core.models import Project
 from tests.analytics.scores.copied import feedback_copies, physical, values
 from tests.factories.core import make_project
 from tests.factories.scores import make_score
+from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -74,20 +75,15 @@ def test_delete_scores__copy_arrives_afterwards__not_seen(project: Project, monk
     assert values(project) == []
 
 
-def test_delete__store_away__catches_up_later(project: Project, store_away: Any) -> None:
-    store_away.undo()
-    client.close()
+def test_delete__store_away__catches_up_later(project: Project) -> None:
     make_score(project)
     record_feedback(project_id=project.pk, session_id="s", score=4, text="", actor="")
     copy_scores()
-    store_away.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
-    client.close()
 
-    assert delete_scores_of(project.pk, ["r-1"]) == delete_feedback_of(project.pk, "s") == 1
-    copy_scores()
-    assert CopyWithdrawal.objects.count() == 2
-    store_away.undo()
-    client.close()
+    with store_away():
+        assert delete_scores_of(project.pk, ["r-1"]) == delete_feedback_of(project.pk, "s") == 1
+        copy_scores()
+        assert CopyWithdrawal.objects.count() == 2
     copy_scores()
 
     assert values(project) == []

@@ -12,7 +12,6 @@ import pytest
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from analytics.clickhouse import client
 from analytics.request_log.record import Outcome
 from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
@@ -20,6 +19,7 @@ from core.models import Project
 from tests.analytics.sessions.entries import NOW, entry, ids
 from tests.factories.analytics import store
 from tests.factories.core import make_project
+from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -190,12 +190,9 @@ def test_sessions__odd_but_valid_filter__answers(
     assert set(ids(answer)) <= {"s"}
 
 
-def test_sessions__store_away__503(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    client.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+def test_sessions__store_away__503(api: APIClient) -> None:
+    with store_away():
         answer = api.get("/api/llm/sessions")
-    client.close()
 
     assert answer.status_code == 503
     assert answer.json()["error"]["type"] == "service_unavailable_error"

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from pytest_django import Settings
 
-from analytics.clickhouse import client
 from analytics.request_log.record import Outcome
 from core.keys.services import find_key, hash_key
 from core.models import ApiKey, AuditEntry, Project
@@ -21,6 +19,7 @@ from tests.console.conftest import sent, shown, signed_in, text_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 from tests.factories.settings import make_settings
+from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -122,16 +121,12 @@ def test_steps__keys_that_call_nothing__do_not_count(
     assert states(shown(administrator, project, PATH))[1] == "to do"
 
 
-def test_steps__store_away__said_and_the_others_are_there(
-    administrator: Client, project: Project, settings: Settings
-) -> None:
+def test_steps__store_away__said_and_the_others_are_there(administrator: Client, project: Project) -> None:
     make_key(project, name="shop", scopes=["gateway"])
-    client.close()
-    settings.CLICKHOUSE_URL = "clickhouse://default@127.0.0.1:1/llm"
 
-    text = shown(administrator, project, PATH, panel="steps")
+    with store_away():
+        text = shown(administrator, project, PATH, panel="steps")
 
-    client.close()
     assert states(text) == ["to do", "done", "to do"]
     assert "The analytics store does not answer" in text
 

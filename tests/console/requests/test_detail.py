@@ -24,6 +24,7 @@ from tests.console.pages import text_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_staff
 from tests.factories.reviews import make_queue
+from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -167,12 +168,9 @@ def test_request__bodies_that_are_no_json__shown_escaped(project: Project, spool
     assert "<i>" not in shown
 
 
-def test_request__store_away__frame_and_message(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    store_client.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(store_client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+def test_request__store_away__frame_and_message(project: Project) -> None:
+    with store_away():
         shown = page(project, str(project.pk))
-    store_client.close()
 
     assert "does not answer" in shown
     assert 'aria-label="Pages"' in shown

@@ -13,7 +13,6 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from analytics.clickhouse import client as store_client
 from analytics.models import SavedView
 from analytics.request_log.record import Outcome
 from console.requests import log as request_log
@@ -24,6 +23,7 @@ from tests.factories.analytics import store
 from tests.factories.core import make_key, make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.scores import make_score
+from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -377,12 +377,9 @@ def test_log__no_role__403(client: Client, project: Project) -> None:
     assert client.get(PATH, {"project": str(project.pk)}).status_code == 403
 
 
-def test_log__store_away__message_and_frame(reader: Client, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    store_client.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(store_client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+def test_log__store_away__message_and_frame(reader: Client, project: Project) -> None:
+    with store_away():
         text = shown(reader, project)
-    store_client.close()
 
     assert text.count("The analytics store does not answer.") == 3
     assert "No requests" not in text

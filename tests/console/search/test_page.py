@@ -10,7 +10,6 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from analytics.clickhouse import client as store_client
 from analytics.queries import visible
 from core.models import Project
 from core.roles import Role
@@ -20,6 +19,7 @@ from tests.factories.analytics import store, uuid7
 from tests.factories.core import make_key, make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
+from tests.store_away import store_away
 from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
@@ -143,14 +143,9 @@ def test_search__no_role__403(client: Client, project: Project) -> None:
     assert search(client, project, "x").status_code == 403
 
 
-def test_search__store_away__frame_and_message(
-    reader: Client, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store_client.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(store_client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+def test_search__store_away__frame_and_message(reader: Client, project: Project) -> None:
+    with store_away():
         text = shown(reader, project, "parcel")
-    store_client.close()
 
     assert "The analytics store does not answer." in text
     assert "Nothing in this range" not in text
