@@ -19,15 +19,15 @@ def check() -> Iterator[Problem]:
 
 
 def refuse() -> Iterator[Problem]:
-    """Yields why limits or counts would be wrong however long one waits."""
-    if not settings.REDIS_IS_EMBEDDED:
-        for name, found in _looked_at():
-            yield from (Problem("redis", f"{name}: {fault.message}") for fault in found.faults if fault.is_lasting)
+    """Yields why limits or counts would be wrong, or tasks would not run, however long one waits."""
+    for name, found in _looked_at(with_embedded=False):
+        yield from (Problem("redis", f"{name}: {fault.message}") for fault in found.faults if fault.is_lasting)
 
 
-def _looked_at() -> Iterator[tuple[str, Found]]:
+def _looked_at(*, with_embedded: bool = True) -> Iterator[tuple[str, Found]]:
     """Yields what is found by each variable that names a Redis."""
     is_shared = settings.BROKER_REDIS_URL == settings.REDIS_URL
-    yield "REDIS_URL", look_at(settings.REDIS_URL, is_broker=is_shared)
+    if with_embedded or not settings.REDIS_IS_EMBEDDED:
+        yield "REDIS_URL", look_at(settings.REDIS_URL, is_broker=is_shared)
     if not is_shared:
         yield "CELERY_BROKER_URL", look_at(settings.BROKER_REDIS_URL, is_broker=True, is_limiter=False)

@@ -38,15 +38,16 @@ def broker(url: str) -> Broker:
         return Broker(url.replace("unix://", "redis+socket://", 1).replace("db=", "virtual_host="))
     options: dict[str, Any] = {"socket_timeout": _ANSWER_SECONDS, "socket_connect_timeout": _CONNECT_SECONDS}
     use_ssl = _tls(address.options) if address.tls else None
-    if address.mode is Mode.SERVER:
-        return Broker(urlsplit(url)._replace(query="", fragment="").geturl(), options, use_ssl)
-    options |= {"master_name": address.primary, "sentinel_kwargs": {**address.sentinel_options, **options}}
-    return Broker(_sentinels(address), options, use_ssl)
-
-
-def _sentinels(address: Address) -> str:
-    user, at, _ = urlsplit(address.url).netloc.rpartition("@")
     database = address.options.get("db", 0)
+    if address.mode is Mode.SERVER:
+        own = urlsplit(url)._replace(path=f"/{database}", query="", fragment="").geturl()
+        return Broker(own, options, use_ssl)
+    options |= {"master_name": address.primary, "sentinel_kwargs": {**address.sentinel_options, **options}}
+    return Broker(_sentinels(address, database), options, use_ssl)
+
+
+def _sentinels(address: Address, database: int) -> str:
+    user, at, _ = urlsplit(address.url).netloc.rpartition("@")
     hosts = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in address.hosts)
     return ";".join(f"sentinel://{user}{at}{host}/{database}" for host in hosts)
 

@@ -79,9 +79,9 @@ def test_broker__tls_without_options__trusts_no_other_certificate() -> None:
 
 
 def test_broker__options_of_redis_py__are_none_of_the_url() -> None:
-    found = broker("rediss://host?ssl_ca_certs=/ca.pem&ssl_cert_reqs=none")
+    found = broker("rediss://host?db=2&ssl_ca_certs=/ca.pem&ssl_cert_reqs=none")
 
-    assert found.url == "rediss://host"
+    assert found.url == "rediss://host/2"
     assert found.use_ssl == {"ssl_ca_certs": "/ca.pem", "ssl_cert_reqs": ssl.CERT_NONE}
 
 
