@@ -31,7 +31,8 @@ from config import env
 
 IS_ON = env.choice("LOG_FORMAT", "text", ("text", "json")) == "json"
 
-_HOST = env.text("HOST_NAME", socket.gethostname())
+# The tables of hosts and of leases keep it, with what tells processes of a host apart.
+HOST_NAME = env.matching("HOST_NAME", socket.gethostname(), r".{1,200}", "at most 200 characters in one line")
 _EVENT = re.compile(r"\w+\.\w+\b")
 # A conversion of the `%` operator, with the name before it: `role=%s`, `after_seconds=%.1f`.
 _CONVERSION = re.compile(r"(?:(\w+)=)?%(?:%|[-#0 +]*[\d.]*[a-zA-Z])")
@@ -48,7 +49,7 @@ class JsonFormatter(LibraryFormatter):
         super().__init__(
             ["levelname", "name", "process", "message"],
             rename_fields=names,
-            static_fields={"host": _HOST},
+            static_fields={"host": HOST_NAME},
             timestamp="ts",
         )
 

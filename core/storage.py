@@ -89,22 +89,25 @@ class Folder(Place):
 
     @override
     def write(self, name: str, content: bytes) -> None:
-        target = self.path / name
-        with _told(self.address):
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = target.with_name(f".{target.name}")
+        with self._drafted(name) as draft:
             draft.write_bytes(content)
-            _publish(draft, target)
 
     @override
     def put(self, source: Path, name: str) -> None:
+        with self._drafted(name) as draft:
+            shutil.move(source, draft)  # A file of another disk is copied.
+
+    @contextmanager
+    def _drafted(self, name: str) -> Iterator[Path]:
+        """Yields where to put what the file will hold, so that the file is either whole or not there."""
         target = self.path / name
         with _told(self.address):
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # A file of another disk is copied under another name first, so that a file is either whole or not there.
             draft = target.with_name(f".{target.name}")
-            shutil.move(source, draft)
-            _publish(draft, target)
+            yield draft
+            with draft.open("rb") as written:
+                os.fsync(written.fileno())
+            draft.replace(target)
 
     @override
     def fetch(self, name: str, into: Path) -> Path:
@@ -212,12 +215,6 @@ class Bucket(Place):
         keys = held.get_frozen_credentials() if held is not None else None
         lasting = [keys.access_key, keys.secret_key] if keys is not None and not keys.token else []
         return [f"{self._client.meta.endpoint_url}/{self.bucket}/{self.key(name)}", *lasting]
-
-
-def _publish(draft: Path, target: Path) -> None:
-    with draft.open("rb") as written:
-        os.fsync(written.fileno())
-    draft.replace(target)
 
 
 def _session() -> Any:

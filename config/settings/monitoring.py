@@ -3,14 +3,12 @@ server. Without EMAIL_HOST no mail is sent."""
 
 from __future__ import annotations
 
-import socket
-
 from config import env
+from config.json_log import HOST_NAME as HOST_NAME
 
 # Metrics have no port of their own when this is unset; 0 picks a free port.
 METRICS_PORT = env.integer("METRICS_PORT", 0, minimum=0, maximum=65535) if env.text("METRICS_PORT") else None
 METRICS_HOST = env.text("METRICS_HOST", "127.0.0.1")
-HOST_NAME = env.text("HOST_NAME", socket.gethostname())
 
 DISK_LOW_BYTES = env.integer("DISK_LOW_BYTES", 1024**3, minimum=0)
 SHIPPING_BEHIND_SECONDS = env.number("SHIPPING_BEHIND_SECONDS", 300.0, minimum=1.0, maximum=86_400)

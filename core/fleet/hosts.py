@@ -12,9 +12,7 @@ from core.fleet.tables import Host
 
 # A host that ended in order is shown for a day, one that fell silent for a week.
 _LEFT, _SILENT = timedelta(days=1), timedelta(days=7)
-
-
-# Hosts report every ten seconds.
+# Four reports that did not come, and what one may take (config/monitor/hosts.py).
 _SILENT_AFTER = timedelta(seconds=45)
 STATES = ("serving", "silent", "left")
 

@@ -109,6 +109,7 @@ def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(
         ("WEB_CONNECTIONS", "0"),
         ("TRUSTED_PROXIES", "all"),
         ("LOGIN_FAILURES", "0"),
+        ("HOST_NAME", "h" * 201),
     ],
 )
 def test_settings__bad_value__start_refused_by_name(tmp_path: Path, name: str, value: str) -> None:
