@@ -159,13 +159,14 @@ def test_overlay__names_that_point_at_each_other__are_there(folder: Any) -> None
     resources = build(folder)
     web = one(resources, "StatefulSet", "prompt-gateway-web")
     scaler = one(resources, "HorizontalPodAutoscaler", "prompt-gateway-web")["spec"]
-    budget = one(resources, "PodDisruptionBudget", "prompt-gateway-web")["spec"]
     (rule,) = one(resources, "Ingress", "prompt-gateway")["spec"]["rules"]
     (path,) = rule["http"]["paths"]
 
     assert scaler["scaleTargetRef"]["name"] == web["metadata"]["name"]
     assert "replicas" not in web["spec"]
-    assert budget["selector"] == web["spec"]["selector"]
+    for name in ("prompt-gateway-web", "prompt-gateway-worker"):
+        budget = one(resources, "PodDisruptionBudget", name)["spec"]
+        assert budget["selector"] == one(resources, "StatefulSet", name)["spec"]["selector"]
     assert one(resources, "Service", path["backend"]["service"]["name"])["spec"]["ports"][0]["name"] == "http"
     assert _configuration(resources)["ALLOWED_HOSTS"] == rule["host"]
     assert all(made["image"].endswith(f":{VERSION}") for resource in resources for made in containers(resource))
@@ -199,4 +200,7 @@ def test_network__ports__are_those_of_the_pods() -> None:
 
     assert policy["policyTypes"] == ["Ingress", "Egress"]
     assert {port["port"] for rule in policy["ingress"] for port in rule["ports"]} == {"http", "metrics"}
-    assert {port["port"] for rule in policy["egress"] for port in rule["ports"]} >= {53, 443, 5432, 6379, 9000, 9440}
+    assert {port["port"] for rule in policy["egress"] for port in rule["ports"]} >= {
+        *(53, 443, 5432, 6379, 9000, 9440),
+        settings.EMAIL_PORT,
+    }

@@ -15,7 +15,7 @@ UNITS = sorted(path.name for path in FOLDER.iterdir())
 # What systemd knows in the sections that are used here: systemd.unit(5), systemd.service(5), systemd.exec(5),
 # systemd.kill(5), systemd.resource-control(5). systemd itself only warns of a name that is misspelt.
 _KNOWN = {
-    "Unit": "Description Documentation Wants Requires After StartLimitIntervalSec",
+    "Unit": "Description Documentation Wants After StartLimitIntervalSec",
     "Service": (
         "Type User Group WorkingDirectory EnvironmentFile Environment ExecStart ExecReload KillMode"
         " TimeoutStopSec TimeoutStartSec Restart RestartSec LimitNOFILE StateDirectory StateDirectoryMode UMask"
@@ -72,6 +72,25 @@ def test_units__commands__are_those_of_the_documentation() -> None:
         "prompt-gateway-migrate.service": "migrate_all",
         "prompt-gateway.service": "serve --no-migrate",
     }
+
+
+def test_units__rights__are_the_same_few_for_the_tables_and_for_the_host() -> None:
+    hardened = re.compile(r"NoNewPrivileges|CapabilityBoundingSet|Private|Protect|Restrict|LockPersonality|SystemCall")
+    entries = [{entry for entry in _unit(name)["Service"] if hardened.match(entry[0])} for name in UNITS]
+
+    assert entries[0] == entries[1]
+    assert {("NoNewPrivileges", "yes"), ("CapabilityBoundingSet", ""), ("ProtectSystem", "strict")} <= entries[0]
+
+
+def test_host__tables_cannot_be_made_yet__goes_on_trying() -> None:
+    """A unit that another one requires takes that one's start with it when it fails (systemd.unit(5), Requires=)."""
+    entries = _unit("prompt-gateway.service")
+    before = "prompt-gateway-migrate.service"
+
+    assert ("Wants", before) in entries["Unit"]
+    assert before in dict(entries["Unit"])["After"].split()
+    assert ("StartLimitIntervalSec", "0") in entries["Unit"]
+    assert ("Restart", "always") in entries["Service"]
 
 
 def test_host__times__leave_what_the_code_takes_to_stop() -> None:
