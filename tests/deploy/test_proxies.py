@@ -22,8 +22,8 @@ def _text(name: str) -> str:
     return re.sub(r"^\s*#.*\n", "", (FOLDER / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
-def _keep_alive_seconds() -> int:
-    found = re.search(r"timeout_keep_alive=(\d+)", _WORKER)
+def _seconds(text: str, pattern: str) -> int:
+    found = re.search(pattern, text)
     assert found is not None
     return int(found[1])
 
@@ -51,10 +51,7 @@ def test_sample__hosts__are_three_on_the_usual_port(name: str) -> None:
     ],
 )
 def test_sample__patience__is_longer_than_that_of_the_gateway_with_providers(name: str, pattern: str) -> None:
-    found = re.search(pattern, _text(name))
-
-    assert found is not None
-    assert int(found[1]) > settings.UPSTREAM_TOTAL_SECONDS
+    assert _seconds(_text(name), pattern) > settings.UPSTREAM_TOTAL_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -66,10 +63,7 @@ def test_sample__patience__is_longer_than_that_of_the_gateway_with_providers(nam
     ],
 )
 def test_sample__kept_connections__are_closed_by_the_proxy_first(name: str, pattern: str) -> None:
-    found = re.search(pattern, _text(name))
-
-    assert found is not None
-    assert int(found[1]) < _keep_alive_seconds()
+    assert _seconds(_text(name), pattern) < _seconds(_WORKER, r"timeout_keep_alive=(\d+)")
 
 
 def test_samples__streams__pass_unbuffered() -> None:
