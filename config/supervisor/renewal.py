@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from config import env, secrets_reload
+from config.supervisor.background_thread import in_background
 from config.supervisor.children import StartError
 from config.supervisor.output import forward_lines
 from config.supervisor.processes import Processes, Program
@@ -42,7 +43,7 @@ class Renewal:
     async def _renew(self) -> None:
         async with self._turn:
             try:
-                values = await asyncio.to_thread(env.read_again)
+                values = await in_background(env.read_again)
                 former = secrets_reload.apply(values)
             except env.InvalidVariable as error:
                 logger.error("secrets.not_read reason=%s", error)
