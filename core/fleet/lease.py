@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db.models import F, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from core.fleet.tables import Lease
@@ -24,8 +24,8 @@ RENEW_SECONDS = 5.0
 def take(name: str, holder: str) -> bool:
     """Takes or renews the lease; returns whether `holder` has it now. Raises the database's errors."""
     has_ended = Q(holder="") | Q(renewed_at__lt=Now() - timedelta(seconds=LEASE_SECONDS))
-    of_mine = Lease.objects.filter(name=name).filter(Q(holder=holder) | has_ended)
-    if of_mine.update(holder=holder, renewed_at=Now()):
+    may_be_taken = Lease.objects.filter(name=name).filter(Q(holder=holder) | has_ended)
+    if may_be_taken.update(holder=holder, renewed_at=Now()):
         return True
     _, was_made = Lease.objects.get_or_create(name=name, defaults={"holder": holder, "renewed_at": Now()})
     return was_made
@@ -39,5 +39,5 @@ def give_back(name: str, holder: str) -> None:
 def state(name: str) -> tuple[str, float] | None:
     """Returns who holds the lease, and how many seconds ago it was renewed, by the database's clock; None if nobody
     ever held it. Raises the database's errors."""
-    row = Lease.objects.filter(name=name).annotate(now=Now(), renewed=F("renewed_at")).first()
-    return None if row is None else (row.holder, (row.now - row.renewed).total_seconds())
+    row = Lease.objects.filter(name=name).annotate(now=Now()).first()
+    return None if row is None else (row.holder, (row.now - row.renewed_at).total_seconds())
