@@ -24,6 +24,7 @@ _KINDS = {
     "cluster": "a node of a Redis Cluster: write redis+cluster:// with some of the nodes",
     "sentinel": "a Sentinel: write redis+sentinel:// with the Sentinels and /NAME of the primary",
 }
+_KINDS_FOR_CELERY = {**_KINDS, "cluster": "a node of a Redis Cluster, which Celery cannot use: name another Redis"}
 _MODES = {Mode.SERVER: "standalone", Mode.SENTINEL: "standalone", Mode.CLUSTER: "cluster"}
 
 
@@ -85,7 +86,7 @@ def _faults_of(primary: redis.Redis, address: Address, *, is_broker: bool, is_li
         about = {}
     kind = str(about.get("redis_mode", _MODES[address.mode]))
     if kind != _MODES[address.mode]:
-        yield Fault(f"The address leads to {_KINDS.get(kind, kind)}.")
+        yield Fault(f"The address leads to {(_KINDS if is_limiter else _KINDS_FOR_CELERY).get(kind, kind)}.")
         return
     if about.get("role", "master") != "master":
         yield Fault("The address leads to a replica, which takes no writes: name the primary, or redis+sentinel://.")

@@ -80,13 +80,15 @@ def test_look__wrong_password_and_nobody_there__waiting_helps_with_one_of_them(s
     assert "does not answer (ConnectionError)" in nobody[0].message and not nobody[0].is_lasting
 
 
-@pytest.mark.parametrize("name", ["REDIS_URL", "CELERY_BROKER_URL"])
-def test_serve__redis_that_cannot_work__is_refused_in_a_sentence(name: str, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "way_out"), [("REDIS_URL", ": write redis+cluster://"), ("CELERY_BROKER_URL", ", which Celery cannot use")]
+)
+def test_serve__redis_that_cannot_work__is_refused_in_a_sentence(name: str, way_out: str, folder: Path) -> None:
     with redis_cluster(folder / "cluster") as cluster:
         ran = _serve(folder / "var", **{name: cluster.nodes[0].url})
 
     assert ran.returncode == 1
-    assert f"{name}: The address leads to a node of a Redis Cluster" in ran.stderr
+    assert f"{name}: The address leads to a node of a Redis Cluster{way_out}" in ran.stderr
 
 
 def test_serve__cluster_without_a_broker__says_what_to_set(folder: Path) -> None:
