@@ -93,7 +93,7 @@ def _faults_of(primary: redis.Redis, address: Address, *, is_broker: bool, is_li
         return
     wanted = (*(COMMANDS if is_limiter else ()), *(OF_BROKERS if is_broker else ()))
     if refused := _refused(primary, (*wanted, *(OF_CLUSTERS if address.mode is Mode.CLUSTER else ()))):
-        yield Fault(f"Its user may not run {', '.join(refused)}: see docs/operations.md for what it needs.")
+        yield Fault(f"Its user may not run {', '.join(refused)}: see docs/redis.md for what it needs.")
     if about.get("maxmemory") and about.get("maxmemory_policy") != "noeviction":
         policy = about["maxmemory_policy"]
         yield Fault(f"Redis drops keys when it is full ({policy}), budgets among them: use noeviction.", False)

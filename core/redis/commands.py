@@ -1,4 +1,4 @@
-"""The commands, keys and channels that the user of an ACL has to be allowed (docs/operations.md, "Redis").
+"""The commands, keys and channels that the user of an ACL has to be allowed (docs/redis.md, "A user of its own").
 
 Each command is given with arguments that are right for it, so that `checks` can ask for it within a MULTI that is
 never run; MULTI and EXEC are needed too.
