@@ -134,24 +134,7 @@ class IntegrationChangeSerializer(BodySerializer):
     )
 
     def change(self) -> IntegrationChange:
-        data = self.validated_data
-        return IntegrationChange(
-            secret=data.get("api_key"),
-            enabled=data.get("enabled"),
-            base_url=data.get("base_url"),
-            options={name: data[name] for name in OPTIONS if name in data} or None,
-            secret_extra={name: data[name] for name in SECRET_EXTRA if name in data} or None,
-            default_parameters=data.get("default_parameters"),
-            forced_parameters=data.get("forced_parameters"),
-            extra_headers=data.get("extra_headers"),
-            forward_headers=_forwarded(data),
-            weight=data.get("weight"),
-            priority=data.get("priority"),
-            rpm=_limit(data, "rpm"),
-            tpm=_limit(data, "tpm"),
-            models=data.get("models"),
-            prices=data.get("prices"),
-        )
+        return change_of(self.validated_data)
 
 
 class NewIntegrationSerializer(IntegrationChangeSerializer):
@@ -170,6 +153,27 @@ class OutcomeSerializer(serializers.Serializer[ConnectionOutcome]):
     latency_ms = serializers.FloatField(allow_null=True)
     reason = serializers.CharField()
     detail = serializers.CharField()
+
+
+def change_of(data: Mapping[str, Any]) -> IntegrationChange:
+    """Returns the change that these fields make, each of which may be left out."""
+    return IntegrationChange(
+        secret=data.get("api_key"),
+        enabled=data.get("enabled"),
+        base_url=data.get("base_url"),
+        options={name: data[name] for name in OPTIONS if name in data} or None,
+        secret_extra={name: data[name] for name in SECRET_EXTRA if name in data} or None,
+        default_parameters=data.get("default_parameters"),
+        forced_parameters=data.get("forced_parameters"),
+        extra_headers=data.get("extra_headers"),
+        forward_headers=_forwarded(data),
+        weight=data.get("weight"),
+        priority=data.get("priority"),
+        rpm=_limit(data, "rpm"),
+        tpm=_limit(data, "tpm"),
+        models=data.get("models"),
+        prices=data.get("prices"),
+    )
 
 
 def _forwarded(data: Mapping[str, Any]) -> Sequence[str] | Default | None:

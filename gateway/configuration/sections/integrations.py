@@ -18,8 +18,8 @@ from integrations.access.completeness import checked_service_account
 from integrations.access.credentials import extra_names, is_service_account, masked_headers, stored_headers
 from integrations.models import ProviderIntegration
 from integrations.selectors import project_integrations
-from integrations.serializers import OPTIONS, SECRET_EXTRA, NewIntegrationSerializer
-from integrations.services import Default, IntegrationChange, add_integration, remove_integration, update_integration
+from integrations.serializers import OPTIONS, SECRET_EXTRA, NewIntegrationSerializer, change_of
+from integrations.services import add_integration, remove_integration, update_integration
 
 _SECRETS = ("api_key", *SECRET_EXTRA)
 _HEADERS = "extra_headers"
@@ -66,7 +66,8 @@ class IntegrationsSection(Section):
 
     @override
     def create(self, name: str, values: Values) -> None:
-        change = _change({field: value for field, value in values.items() if self.defaults.get(field, ...) != value})
+        own = {field: value for field, value in values.items() if self.defaults.get(field, ...) != value}
+        change = change_of(plain(own))
         add_integration(project_id=self.project_id, provider=values["provider"], name=name, change=change, trusted=True)
 
     @override
@@ -75,10 +76,7 @@ class IntegrationsSection(Section):
         kept = {field: value for field, value in values.items() if field in differences or isinstance(value, Secret)}
         if _HEADERS in values:
             kept[_HEADERS] = values[_HEADERS]
-        change = _change(kept)
-        if "forward_headers" in differences and values["forward_headers"] is None:
-            change = replace(change, forward_headers=Default.OF_PROVIDER)
-        update_integration(project_id=self.project_id, name=name, change=change, trusted=True)
+        update_integration(project_id=self.project_id, name=name, change=change_of(plain(kept)), trusted=True)
 
     @override
     def delete(self, name: str) -> None:
@@ -122,27 +120,3 @@ def _as_stored(secret: Secret) -> Secret:
     if not secret.value or not is_service_account(secret.value):
         return secret
     return replace(secret, value=checked_service_account(secret.value, any_token_server=True))
-
-
-def _change(values: Values) -> IntegrationChange:
-    given = plain(values)
-    limits = {
-        name: Default.OF_PROVIDER if given[name] is None else given[name] for name in ("rpm", "tpm") if name in given
-    }
-    return IntegrationChange(
-        secret=given.get("api_key"),
-        enabled=given.get("enabled"),
-        base_url=given.get("base_url"),
-        options={name: given[name] for name in OPTIONS if name in given} or None,
-        secret_extra={name: given[name] for name in SECRET_EXTRA if name in given} or None,
-        default_parameters=given.get("default_parameters"),
-        forced_parameters=given.get("forced_parameters"),
-        extra_headers=given.get(_HEADERS),
-        forward_headers=given.get("forward_headers"),
-        weight=given.get("weight"),
-        priority=given.get("priority"),
-        rpm=limits.get("rpm"),
-        tpm=limits.get("tpm"),
-        models=given.get("models"),
-        prices=given.get("prices"),
-    )
