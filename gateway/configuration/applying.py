@@ -1,10 +1,10 @@
-"""Plans what becomes of the projects of a file, by doing it in transactions that are undone, and then does it."""
+"""Plans what becomes of the projects of a file, in transactions that are undone, and then does it in one."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from django.db import transaction
@@ -67,17 +67,18 @@ def carry_out(
     projects: Projects,
     *,
     prune: bool,
-    new_keys: NewKeys,
+    new_keys: AbstractContextManager[NewKeys],
     command: str,
     done: Callable[[], object],
 ) -> None:
-    """Does what was planned, each project in a transaction of its own with its entries in the audit log. Raises
-    ConflictError where a project was changed by somebody else meanwhile."""
-    for planned in plans:
-        with recording(max_rows=_MAX_AUDITED) as collected, transaction.atomic():
-            if _bring(planned.name, projects[planned.name], prune, new_keys, done) != planned:
+    """Does what was planned, all of it in one transaction, and writes its entries to the audit log. `new_keys` is left
+    before the end of the transaction, so that no key is valid that nobody has been told. Raises ConflictError where a
+    project was changed by somebody else meanwhile."""
+    with recording(max_rows=_MAX_AUDITED) as collected, transaction.atomic(), new_keys as keys:
+        for planned in plans:
+            if _bring(planned.name, projects[planned.name], prune, keys, done) != planned:
                 raise ConflictError(f"The project {planned.name} was changed meanwhile: look at a new plan first.")
-        write_of_command(command, collected.made)
+    write_of_command(command, collected.made)
 
 
 def _bring(

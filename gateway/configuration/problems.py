@@ -35,7 +35,8 @@ class InvalidConfigurationError(Exception):
     def told(self, place: Callable[[Path], str]) -> str:
         """Returns a line for each problem; `place` says where in the file a path is."""
         lines = [
-            f"{known or place(path)}{dotted(path)}{': ' if path else ''}{text}" for path, text, known in self.problems
+            printable(f"{known or place(path)}{dotted(path)}{': ' if path else ''}{text}")
+            for path, text, known in self.problems
         ]
         more = len(lines) - _MAX_PROBLEMS
         return "\n".join(lines[:_MAX_PROBLEMS] + ([f"and {more:,} more"] if more > 0 else []))
@@ -43,6 +44,13 @@ class InvalidConfigurationError(Exception):
 
 def dotted(path: Path) -> str:
     return ".".join(map(str, path))
+
+
+def printable(line: str) -> str:
+    """Returns the line with escapes for what a terminal would not print: names of a file may have any character."""
+    if line.isprintable():
+        return line
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from gateway.configuration.plan import Action, Change, ProjectPlan
+from gateway.configuration.problems import printable
 from gateway.configuration.secrets import Secret
 from gateway.configuration.sections.base import Added
 
@@ -20,7 +21,7 @@ def lines_of(plans: Sequence[ProjectPlan], *, can_prune: bool) -> Iterator[str]:
         if plan.is_any:
             yield f"project {plan.name}{' (new)' if plan.is_new else ''}"
         for change in plan.changes:
-            yield from _change(change)
+            yield from map(printable, _change(change))
     yield summary(plans)
     unnamed = sum(plan.unnamed for plan in plans)
     if unnamed and can_prune:
@@ -59,12 +60,8 @@ def _shown(value: Any) -> str:
         text = f"{{{text}}}"
     elif isinstance(value, list | tuple):
         text = f"[{', '.join(map(_shown, value))}]"
+    elif isinstance(value, str):
+        text = repr(str(value))
     else:
-        text = (
-            str(value).lower()
-            if isinstance(value, bool)
-            else repr(str(value))
-            if isinstance(value, str)
-            else str(value)
-        )
+        text = str(value).lower() if isinstance(value, bool) else str(value)
     return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"

@@ -54,7 +54,10 @@ def read_secrets(given: Any, path: Path) -> dict[str, Secret] | None:
         return None
     if not isinstance(given, Mapping):
         raise InvalidConfigurationError([Problem(path, "Must be an object.")])
-    return {str(name).lower(): read_secret(value, (*path, name)) for name, value in given.items()}
+    names = [str(name).strip().lower() for name in given]
+    if twice := [name for name in given if names.count(str(name).strip().lower()) > 1]:
+        raise InvalidConfigurationError(Problem((*path, name), "Is there twice, in another writing.") for name in twice)
+    return {name: read_secret(given[own], (*path, own)) for name, own in zip(names, given, strict=True)}
 
 
 def stored_secret(read: Callable[[], str]) -> Secret:
@@ -105,5 +108,5 @@ def _content(name: str, path: Path) -> str | None:
         return File(name).read_text(encoding="utf-8").strip() or None
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):
         raise InvalidConfigurationError([Problem(path, f"The file {name} cannot be read.")]) from None

@@ -7,11 +7,12 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, InterfaceError
 from tqdm import tqdm
 
 from core.errors import ApplicationError
@@ -43,7 +44,9 @@ def unchanged_on_failure(source: Source | None = None) -> Iterator[None]:
         told = error.told(source.place if source is not None else lambda _: "")
         raise CommandError(f"{told}\n{_UNCHANGED}") from None
     except ApplicationError as error:
-        raise CommandError(error.message) from None
+        raise CommandError(f"{error.message}\n{_UNCHANGED}") from None
+    except (DatabaseError, InterfaceError) as error:
+        raise CommandError(f"The SQL database failed: {' '.join(str(error).split())}\n{_UNCHANGED}") from error
 
 
 def apply(command: BaseCommand, name: str, source: Source, projects: Projects, options: dict[str, Any]) -> None:
@@ -60,8 +63,9 @@ def apply(command: BaseCommand, name: str, source: Source, projects: Projects, o
         if options["plan"] or options["check"] or not is_any:
             return
         _confirm(options)
-        with _keys_file(options["new_keys"]) as new_keys, _bar("applying", projects) as bar:
-            carry_out(plans, projects, prune=prune, new_keys=new_keys, command=name, done=bar.update)
+        with _bar("applying", projects) as bar:
+            keys = _keys_file(options["new_keys"])
+            carry_out(plans, projects, prune=prune, new_keys=keys, command=name, done=bar.update)
     command.stdout.write("Done.")
 
 
@@ -70,30 +74,39 @@ def _confirm(options: dict[str, Any]) -> None:
         return
     if not sys.stdin.isatty():
         raise CommandError(f"{_UNCHANGED} Without a terminal to ask at, --yes has it done.")
-    if input("Do it? Only yes is taken for yes: ").strip() != "yes":
+    try:
+        answer = input("Do it? Only yes is taken for yes: ")
+    except EOFError:
+        answer = ""
+    if answer.strip() != "yes":
         raise CommandError(_UNCHANGED)
 
 
 @contextmanager
 def _keys_file(path: Path | None) -> Iterator[NewKeys]:
-    """Writes the keys that were made, also those before a failure. No file is overwritten, and none left empty."""
+    """Writes the keys that were made. No file is overwritten, and none left after a failure or without a key."""
     if path is None:
         yield NewKeys()
         return
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror}. {_UNCHANGED}") from None
-    made = NewKeys({})
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        try:
-            yield made
-        finally:
-            if made.made:
-                json.dump(made.made, file, ensure_ascii=False, indent=2)
-                file.write("\n")
-            else:
-                path.unlink()
+        raise _not_written(path, error) from None
+    os.close(descriptor)
+    with ExitStack() as failed:
+        failed.callback(path.unlink)
+        made = NewKeys({})
+        yield made
+        if made.made:
+            try:
+                path.write_text(f"{json.dumps(made.made, ensure_ascii=False, indent=2)}\n", encoding="utf-8")
+            except OSError as error:
+                raise _not_written(path, error) from None
+            failed.pop_all()
+
+
+def _not_written(path: Path, error: OSError) -> CommandError:
+    return CommandError(f"{path} cannot be written: {error.strerror}. {_UNCHANGED}")
 
 
 def _bar(what: str, projects: Projects) -> tqdm[Any]:

@@ -45,7 +45,7 @@ class PromptsSection(Section):
         labels = _labels(given.get("labels"), (*path, "labels"))
         body = {
             "name": name,
-            "description": given.get("description") or "",
+            "description": "" if given.get("description") is None else given["description"],
             "versions": versions,
             "active_version_number": given.get("active_version"),
             "labels": [{"name": label, **value} for label, value in labels.items()],

@@ -18,7 +18,7 @@ from core.models import Project
 from gateway.configuration.document import Source, read_file, read_yaml
 from gateway.configuration.origins import helicone, langfuse, litellm, tensorzero
 from gateway.configuration.origins.remaining import Imported, Note
-from gateway.configuration.problems import InvalidConfigurationError, Problem, dotted
+from gateway.configuration.problems import InvalidConfigurationError, Problem, dotted, printable
 from gateway.configuration.written import as_yaml, document, referenced, settings_of
 from gateway.management import configuration
 
@@ -101,7 +101,7 @@ def _told(imported: Imported, source: Source) -> list[str]:
 
 
 def _line(note: Note, source: Source) -> str:
-    return f"{source.place(note.path)}{dotted(note.path)}: {note.text}"
+    return printable(f"{source.place(note.path)}{dotted(note.path)}: {note.text}")
 
 
 def _with_settings(name: str, imported: Mapping[str, Any]) -> dict[str, Any]:

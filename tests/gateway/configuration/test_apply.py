@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -331,6 +332,50 @@ def test_apply__changed_by_somebody_between_plan_and_yes__is_refused(
     with pytest.raises(CommandError, match="The project shop was changed meanwhile"):
         output("apply", str(file))
     assert Team.objects.get().rate_limit_rpm == 3
+
+
+def test_apply__second_project_changed_meanwhile__leaves_the_first_and_no_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = project("api_keys: {ci: {scopes: [gateway]}}") + "  other:\n    teams: {search: {rate_limit_rpm: 1}}\n"
+    file, keys = tmp_path / "gateway.yaml", tmp_path / "keys.json"
+    file.write_text(text)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+
+    def made_by_somebody(_: str) -> str:
+        Project.objects.create(name="other")
+        return "yes"
+
+    monkeypatch.setattr("builtins.input", made_by_somebody)
+    with pytest.raises(CommandError) as raised:
+        output("apply", str(file), "--new-keys", str(keys))
+    assert str(raised.value) == (
+        "The project other was changed meanwhile: look at a new plan first.\nNothing was changed."
+    )
+    assert [one.name for one in Project.objects.all()] == ["other"]
+    assert not ApiKey.objects.exists()
+    assert not AuditEntry.objects.exists()
+    assert not keys.exists()
+
+
+def test_apply__keys_cannot_be_written__makes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    file, keys = tmp_path / "gateway.yaml", tmp_path / "keys.json"
+    file.write_text(project("api_keys: {ci: {scopes: [gateway]}}"))
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(CommandError, match=r"No space left on device. Nothing was changed\."):
+        output("apply", str(file), "--yes", "--new-keys", str(keys))
+    assert not ApiKey.objects.exists()
+    assert not keys.exists()
+
+
+def test_apply__name_that_a_terminal_would_obey__is_shown_escaped(tmp_path: Path) -> None:
+    printed = applied(project(r'teams: {"a\e[2J": {rate_limit_rpm: 1}}'), tmp_path)
+    assert r"+ teams.a\x1b[2J" in printed
+    refused = refusal(project(r'teams: {"b\e[2J": {rate_limit_rpm: 0}}'), tmp_path)
+    assert r"teams.b\x1b[2J.rate_limit_rpm" in refused
 
 
 def test_apply__one_project_of_two_is_wrong__neither_is_changed(tmp_path: Path) -> None:

@@ -96,6 +96,18 @@ def test_apply__no_configuration__says_where(text: str | bytes, sentence: str, t
             ["prompts:", "  p:", "    versions:", "      - messages: [{prompt: nobody}]"],
             "FILE:8: projects.shop.prompts.p.versions.0.messages.0.prompt: ",
         ),
+        (
+            ["prompts:", "  p:", "    description: false", "    versions: [{system_prompt: a}]"],
+            "FILE:7: projects.shop.prompts.p.description: Must be a text.",
+        ),
+        (
+            ["integrations:", "  openai:", "    extra_headers: {X-Team: {env: A}, x-team: {env: B}}"],
+            "FILE:7: projects.shop.integrations.openai.extra_headers.x-team: Is there twice, in another writing.",
+        ),
+        (
+            [r'integrations: {openai: {api_key: {file: "/a\0b"}}}'],
+            r"FILE:5: projects.shop.integrations.openai.api_key: The file /a\x00b cannot be read.",
+        ),
         (["alerts: {a: {query: {figure: nothing}}}"], "FILE:5: projects.shop.alerts.a"),
         (
             ["dashboards:", "  d:", "    charts:", "      - {title: a, kind: line, figures: [nothing]}"],
