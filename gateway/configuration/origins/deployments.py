@@ -71,6 +71,10 @@ class Deployments:
                 found = True
         return found
 
+    def has(self, provider: str) -> bool:
+        """Returns whether there is access to a provider that serves all models of its kind."""
+        return any(one.provider == provider and one.serves_all for one in self._integrations)
+
     def providers_of(self, name: str) -> list[str]:
         """Returns the providers whose deployments list a model, in order and each once."""
         return list(dict.fromkeys(one.provider for one in self._integrations if _lists(one, name)))

@@ -9,7 +9,7 @@ from core.keys.services import MIN_SECRET_CHARACTERS
 from gateway.configuration.origins.deployments import Deployments
 from gateway.configuration.origins.litellm_models import Variables, read_models
 from gateway.configuration.origins.remaining import Imported, Remaining
-from gateway.configuration.problems import Path
+from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from gateway.configuration.secrets import Secret
 
 _MONTH = ("30d", "31d", "1mo", "1m", "monthly")
@@ -25,6 +25,7 @@ _CIRCUITS = "circuits open by themselves when most of the latest calls fail (doc
 _SECONDS = "time-outs are settings of the service (docs/operations.md)"
 _PEOPLE = "people have accounts and roles here (docs/access-control.md)"
 REASONS: Mapping[str, str] = {
+    "model_list.*.litellm_params.mock_*": "made-up answers come from the provider sandbox (docs/operations.md)",
     "model_list.*.litellm_params.*timeout": _SECONDS,
     "model_list.*.litellm_params.*retries": "attempts are a setting of the project, retry_max_attempts",
     "model_list.*.litellm_params.drop_params": "what a provider cannot express is dropped with a warning, or refused",
@@ -58,6 +59,7 @@ REASONS: Mapping[str, str] = {
     "general_settings.database_*": _STORE,
     "general_settings.store_*": _STORE,
     "general_settings.use_redis*": _STORE,
+    "general_settings.*budget*": "budgets are of projects, teams, keys and end users (docs/limits.md)",
     "general_settings.custom_auth*": "keys are the gateway's own; people sign in by OpenID Connect (docs/sign-in.md)",
     "general_settings.*ui*": _PEOPLE,
     "general_settings.alert*": "alerts watch any figure (docs/alerts.md)",
@@ -65,7 +67,6 @@ REASONS: Mapping[str, str] = {
     "general_settings.pass_through_endpoints*": "paths of providers are those of docs/surfaces.md",
     "general_settings.background_health_checks": _CIRCUITS,
     "general_settings.health_check*": _CIRCUITS,
-    "environment_variables.*": "variables belong into the environment of the service",
     "guardrails.*": "guardrails are settings of the project (docs/guardrails.md)",
     "include.*": "another file: import it too",
     "mcp_servers.*": "the gateway is no proxy of MCP servers",
@@ -94,6 +95,8 @@ def read(values: Mapping[str, Any], environ: Mapping[str, str]) -> Imported:
         "api_keys": _master_key(remaining, variables),
         "alert_channels": _alerting(remaining, variables),
     }
+    for name in variables.unused:
+        remaining.note(("environment_variables", name), "variables belong into the environment of the service")
     for name in deployments.shared():
         remaining.note(("model_list",), f"{name} without a provider before it is served by all that have it")
     if project["alert_channels"]:
@@ -175,7 +178,9 @@ def _retries(remaining: Remaining) -> dict[str, Any]:
 
 def _cache(remaining: Remaining) -> dict[str, Any]:
     is_on, seconds = remaining.take(_MODULE, "cache"), remaining.take_number(_MODULE, "cache_params", "ttl")
-    if is_on is not True:
+    if is_on not in (True, False, None):
+        raise InvalidConfigurationError([Problem((_MODULE, "cache"), "Must be true or false.")])
+    if not is_on:
         return {}
     if seconds is None:
         remaining.note((_MODULE, "cache"), "no ttl was given: answers are kept for a day")
@@ -190,8 +195,10 @@ def _budget(remaining: Remaining) -> dict[str, Any]:
     duration = remaining.take_text(_MODULE, "budget_duration")
     if budget is None:
         return {}
-    if duration not in _MONTH:
-        remaining.note((_MODULE, "max_budget"), "budgets of a project are by the month: set monthly_budget_usd")
+    if duration not in _MONTH or budget <= 0:
+        remaining.note(
+            (_MODULE, "max_budget"), "budgets of a project are by the month and above 0: set monthly_budget_usd"
+        )
         return {}
     return {"monthly_budget_usd": budget, "budget_hard_stop": True}
 

@@ -14,6 +14,7 @@ from integrations.environment import VARIABLES
 from integrations.registry import is_known, prefix_of, traits_of
 
 _REFERENCE = "os.environ/"
+_IN_FILE = "in the file itself"
 # Where LiteLLM's name of a provider is another one than ours.
 _PROVIDERS = {
     "azure": "azure_openai",
@@ -88,17 +89,25 @@ class Variables:
     def __init__(self, environ: Mapping[str, str], declared: Mapping[str, str]) -> None:
         self._values = {**declared, **environ}
         self._declared = {name: value for name, value in declared.items() if name not in environ}
+        self._unused = dict.fromkeys(declared)
 
     @property
     def found(self) -> Mapping[str, str]:
         return self._values
 
+    @property
+    def unused(self) -> list[str]:
+        """The names of those that the configuration sets and nothing has asked for."""
+        return list(self._unused)
+
     def secret(self, given: str) -> Secret | dict[str, str]:
         """Returns a reference to a variable, or the secret that stood in the file itself."""
-        if not given.startswith(_REFERENCE):
-            return Secret(given, "in the file itself")
-        name = given.removeprefix(_REFERENCE)
-        return Secret(self._declared[name], "in the file itself") if name in self._declared else {"env": name}
+        return self.of(given.removeprefix(_REFERENCE)) if given.startswith(_REFERENCE) else Secret(given, _IN_FILE)
+
+    def of(self, name: str) -> Secret | dict[str, str]:
+        """Returns a reference to the variable, or its value if the file itself sets it."""
+        self._unused.pop(name, None)
+        return Secret(self._declared[name], _IN_FILE) if name in self._declared else {"env": name}
 
     def text(self, given: str, path: Path) -> str:
         """Returns a text that is no secret. Raises InvalidConfigurationError for a variable that is not set."""
@@ -107,6 +116,7 @@ class Variables:
         name = given.removeprefix(_REFERENCE)
         if name not in self._values:
             raise InvalidConfigurationError([Problem(path, f"The variable {name} is not set.")])
+        self._unused.pop(name, None)
         return self._values[name]
 
 
@@ -114,14 +124,21 @@ def read_models(remaining: Remaining, variables: Variables, deployments: Deploym
     """Reads the entries of `model_list`. Raises InvalidConfigurationError with the problems of all of them."""
     problems: list[Problem] = []
     credentials = _credentials(remaining)
+    unused = dict(credentials)
     for place in range(remaining.size("model_list")):
         path: Path = ("model_list", place, "litellm_params")
-        shared = credentials.get(remaining.take_text(*path, "litellm_credential_name"), {})
-        remaining.fill(path, shared)
+        name = remaining.take_text(*path, "litellm_credential_name")
+        unused.pop(name, None)
         try:
+            if name and name not in credentials:
+                problem = f"credential_list has no {name}."
+                raise InvalidConfigurationError([Problem((*path, "litellm_credential_name"), problem)])
+            remaining.fill(path, credentials.get(name, {}))
             _Entry(remaining, variables, ("model_list", place)).add_to(deployments)
         except InvalidConfigurationError as error:
             problems += error.problems
+    for name in unused:
+        remaining.note(("credential_list",), f"no model has the credential {name}, and it is left out")
     if problems:
         raise InvalidConfigurationError(problems)
 
@@ -149,8 +166,10 @@ class _Entry:
         if "*" not in name and "*" not in own:
             deployments.add(self._kind(provider, access), access, Served(name, own, prices))
             return
-        if own not in ("*", "") or name not in ("*", model):
+        if own not in ("*", "") or name != model:
             self._remaining.note((*self._path, "model_name"), f"{name}: a pattern stands for all models of {provider}")
+        if prices:
+            self._remaining.note(self._path, "prices are of one model, and a pattern has none here: set them by model")
         deployments.add(self._kind(provider, access), access, None)
 
     def _provider_of(self, model: str) -> tuple[str, str]:
@@ -162,7 +181,8 @@ class _Entry:
         if slash and (provider := _ours(first)):
             route, _, bedrock = rest.partition("/")
             return provider, bedrock if provider == "bedrock" and route in _BEDROCK_ROUTES else rest
-        family = prefix_of(model)
+        # `grok-vision/x` is of a provider `grok-vision`, whoever else makes models whose names begin so.
+        family = None if slash else prefix_of(model)
         return (family.providers[0] if family is not None else "", model)
 
     def _kind(self, provider: str, access: Mapping[str, Any]) -> str:
@@ -201,7 +221,11 @@ class _Entry:
             defaults["base_url"] = self._variables.text(_REFERENCE + address, (*self._params, "api_base"))
         if any(name in found for name in _SECRETS.values()) or traits_of(provider).optional_secret:
             return defaults
-        return {**defaults, **default_secrets(provider, self._variables.found)}
+        secrets = default_secrets(provider, self._variables.found)
+        return {
+            **defaults,
+            **{field: self._variables.of(at["env"]) if "env" in at else at for field, at in secrets.items()},
+        }
 
     def _google(self) -> dict[str, Any]:
         """Returns the service account: a path, or a reference to one or to its JSON."""

@@ -66,11 +66,13 @@ def read(values: Mapping[str, Any], folder: File, environ: Mapping[str, str] | N
     for section in ("models", "embedding_models"):
         for name in remaining.names(section):
             _read_model(remaining, (section, name), name, deployments, found)
-    prompts = {
-        name: prompt
-        for name in remaining.names("functions")
-        if (prompt := _Function(remaining, name, folder).prompt()) is not None
-    }
+    functions = {name: _Function(remaining, name, folder) for name in remaining.names("functions")}
+    prompts = {name: prompt for name, one in functions.items() if (prompt := one.prompt()) is not None}
+    for kind, path in (item for one in functions.values() for item in one.providers.items()):
+        if traits_of(kind).required_options:
+            remaining.note(path, f"set {kind} up, which needs more than a key (docs/integrations.md)")
+        elif not deployments.has(kind):
+            deployments.add(kind, default_secrets(kind, found), None)
     project = {
         "integrations": deployments.integrations(),
         "model_groups": deployments.groups(),
@@ -179,6 +181,8 @@ class _Function:
     def __init__(self, remaining: Remaining, name: str, folder: File) -> None:
         self._remaining, self._name, self._folder = remaining, name, folder
         self._path: Path = ("functions", name)
+        # The providers that are named before a model, as in `openai::gpt-4o`, with where they are.
+        self.providers: dict[str, Path] = {}
 
     def prompt(self) -> dict[str, Any] | None:
         """Returns the prompt; None where no variant has instructions, since then there is nothing to manage."""
@@ -205,7 +209,7 @@ class _Function:
     def _version(self, path: Path, variant: str, schema: dict[str, Any] | None) -> dict[str, Any] | None:
         kind = self._remaining.take_text(*path, "type") or "chat_completion"
         texts = [(role, text) for role in ("system", "user", "assistant") if (text := self._template(path, role))]
-        model = self._remaining.take_text(*path, "model").replace("::", "/")
+        model = self._model((*path, "model"))
         if kind != "chat_completion":
             self._remaining.note(path, f"a variant of type {kind} has no counterpart here")
             return None
@@ -227,6 +231,19 @@ class _Function:
         self._remaining.take(*path, "json_mode")
         variables = variables_of([text for _, text in texts], {})
         return {**found, "commit_message": variant, **({"variables": variables} if variables else {})}
+
+    def _model(self, path: Path) -> str:
+        """Returns the name of a model of the file, or of one of a provider, `openai::gpt-4o`."""
+        given = self._remaining.take_text(*path)
+        theirs, separator, own = given.partition("::")
+        if not separator:
+            return given
+        kind = _TYPES.get(theirs, theirs)
+        if not is_known(kind):
+            self._remaining.note(path, f"no provider here is called {theirs}; it is left out")
+            return ""
+        self.providers.setdefault(kind, path)
+        return f"{kind}/{own}"
 
     def _template(self, path: Path, role: str) -> str:
         """Returns the text of a template, of the present form or of the one before it."""

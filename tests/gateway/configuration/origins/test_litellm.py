@@ -15,6 +15,7 @@ from core.models import Project
 from gateway.configuration.origins.litellm import read
 from gateway.configuration.origins.remaining import Imported
 from gateway.configuration.problems import InvalidConfigurationError
+from gateway.configuration.secrets import Secret
 from gateway.pipeline.candidates import allowed_names, candidates_of
 from gateway.selectors import model_groups, project_settings
 from gateway.snapshot.loader import load_project
@@ -276,6 +277,15 @@ def test_read__budget__is_the_months_or_is_told() -> None:
         ("litellm_settings: {success_callback: [langfuse]}", "litellm_settings.success_callback.0"),
         ("general_settings: {database_url: x}", "general_settings.database_url"),
         ("router_settings: {routing_strategy: least-busy}", "router_settings.routing_strategy"),
+        ("litellm_settings: {max_budget: 0, budget_duration: 30d}", "litellm_settings.max_budget"),
+        ("environment_variables: {REDIS_HOST: cache}", "environment_variables.REDIS_HOST"),
+        ("credential_list: [{credential_name: spare, credential_values: {api_key: k}}]", "credential_list"),
+        ("model_list: [{model_name: g, litellm_params: {model: grok-video/grok-2}}]", "model_list.0"),
+        (
+            "model_list: [{model_name: '*', litellm_params: {model: openai/*, input_cost_per_token: 1,"
+            " output_cost_per_token: 1}}]",
+            "model_list.0",
+        ),
         ("what_is_this: {a: 1}", "what_is_this.a"),
     ],
 )
@@ -291,12 +301,24 @@ def test_read__without_a_counterpart__is_told_by_its_place(text: str, place: str
         ("model_list: [{model_name: a, litellm_params: 1}]", "model_list.0.litellm_params.model: Is needed."),
         ("router_settings: {num_retries: often}", "router_settings.num_retries: Must be a number."),
         ("litellm_settings: {fallbacks: yes}", "litellm_settings.fallbacks: Must be a list."),
+        ("litellm_settings: {cache: 'on'}", "litellm_settings.cache: Must be true or false."),
+        (
+            model(litellm_credential_name="house"),
+            "model_list.0.litellm_params.litellm_credential_name: credential_list",
+        ),
     ],
 )
 def test_read__another_form__names_the_field(text: str, problem: str) -> None:
     with pytest.raises(InvalidConfigurationError) as raised:
         imported(text)
-    assert str(raised.value) == problem
+    assert str(raised.value).startswith(problem)
+
+
+def test_read__vendors_variable_that_the_file_sets__is_the_secret() -> None:
+    model_list = "model_list: [{model_name: m, litellm_params: {model: openai/gpt-4o}}]"
+    found = imported(f"{model_list}\nenvironment_variables: {{OPENAI_API_KEY: k}}")
+    assert found.project["integrations"]["openai"]["api_key"] == Secret("k")
+    assert found.notes == []
 
 
 @pytest.mark.django_db

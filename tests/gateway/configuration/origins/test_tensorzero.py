@@ -47,7 +47,8 @@ def test_import_from__whole__again_changes_nothing(monkeypatch: pytest.MonkeyPat
 
     moved = Project.objects.get(name="moved")
     rows = {row.name: row for row in ProviderIntegration.objects.filter(project=moved)}
-    assert sorted(rows) == ["azure_openai", "openai", "openai_compatible"]
+    assert sorted(rows) == ["azure_openai", "openai", "openai-2", "openai_compatible"]
+    assert rows["openai-2"].served_models == []
     assert rows["azure_openai"].served_models == [{"model": "writer", "deployment": "mini-west"}]
     assert list(model_groups(moved.pk)["writer"].weights) == ["openai/writer", "azure_openai/writer"]
     greet = PromptConfig.objects.get(project=moved)
@@ -132,6 +133,27 @@ def test_read__costs__are_prices() -> None:
     text = 'type = "openai"\nmodel_name = "x"\ncost = {input_cost_per_million = 1, output_cost_per_million = 2.5}'
     (price,) = imported(provider(text)).project["integrations"]["openai"]["prices"]
     assert (price["input_cost_per_1m"], price["output_cost_per_1m"]) == ("1", "2.5")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "provider"),
+    [("openai::gpt-4o", "openai/gpt-4o", "openai"), ("google_ai_studio_gemini::g", "google/g", "google")],
+)
+def test_read__model_of_a_provider__comes_with_access_to_it(theirs: str, ours: str, provider: str) -> None:
+    variant = (
+        f'[functions.greet.variants.a]\nmodel = "{theirs}"\nsystem_instructions = "functions/greet/short.minijinja"'
+    )
+    found = imported(f"[functions.greet]\n{variant}")
+    assert found.project["prompts"]["greet"]["versions"][0]["model"] == ours
+    assert list(found.project["integrations"]) == [provider]
+    assert set(found.project["integrations"][provider]) == {"api_key"}
+
+
+def test_read__model_of_an_unknown_provider__is_told() -> None:
+    variant = (
+        '[functions.greet.variants.a]\nmodel = "nobody::x"\nsystem_instructions = "functions/greet/short.minijinja"'
+    )
+    assert "functions.greet.variants.a.model" in told(imported(f"[functions.greet]\n{variant}"))
 
 
 def test_read__weights__are_told_to_be_a_rollout() -> None:
