@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 from analytics.clickhouse.ledger import is_behind
 from analytics.errors import (
@@ -56,6 +57,9 @@ _SCHEMA = {
     81: "UNKNOWN_DATABASE",
     386: "NO_COMMON_TYPE",
 }
+# A migration takes these tables away, and so does a move to other servers for good.
+_UNKNOWN_TABLE = 60
+_TAKEN_AWAY = re.compile(r"\b(?:ingest|anonymised)\b")
 
 
 def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:
@@ -67,7 +71,8 @@ def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:
     if server_code in _TRANSIENT:
         logger.warning("query.unavailable query=%s code=%s", name, server_code)
         return AnalyticsUnavailableError("The analytics store cannot answer the query now.")
-    if server_code in _SCHEMA and is_behind():
+    taken_away = server_code == _UNKNOWN_TABLE and _TAKEN_AWAY.search(reason)
+    if server_code in _SCHEMA and (taken_away or is_behind()):
         logger.warning("query.too_early query=%s code=%s", name, server_code)
         return AnalyticsMigratingError(server_code=server_code, reason=reason)
     # The reason may quote values of rows, so it is not logged.
