@@ -25,7 +25,7 @@ class Numbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
                 raise ValueError(f"{name} has to be a number of at least 0, not {value}")
 
 
-class Web(Numbers):
+class Web(Numbers, frozen=True, kw_only=True):
     """A web worker, from `benchmarks.gateway`: CPU microseconds."""
 
     source: str
@@ -38,7 +38,7 @@ class Web(Numbers):
     proxy_chunk_us: Annotated[float, Meta(description="a bare reverse proxy, for a chunk")]
 
 
-class Records(Numbers):
+class Records(Numbers, frozen=True, kw_only=True):
     """The record of a request, from `benchmarks.record`: CPU microseconds of shipper and ClickHouse, and bytes."""
 
     source: str
@@ -51,7 +51,7 @@ class Records(Numbers):
     spool_bytes: Annotated[float, Meta(description="in the spool without texts")]
 
 
-class Stores(Numbers):
+class Stores(Numbers, frozen=True, kw_only=True):
     """What a host of two web workers asks of the stores a second, and what a request with all limits does."""
 
     source: str
@@ -69,13 +69,13 @@ class Stores(Numbers):
     redis_scope_bytes: Annotated[float, Meta(description="memory of a budget: of a project, key, user or session")]
 
 
-class Measured(Numbers):
+class Measured(Numbers, frozen=True, kw_only=True):
     web: Web
     records: Records
     stores: Stores
 
 
-class Prices(Numbers):
+class Prices(Numbers, frozen=True, kw_only=True):
     """Dollars. They are assumptions, no vendor's prices."""
 
     core_hour: Annotated[float, Meta(description="dollars for a core and hour")]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta
+from typing_extensions import override
 
 from benchmarks.scaling.figures import Numbers
 
 
-class Mix(Numbers):
+class Mix(Numbers, frozen=True, kw_only=True):
     """The requests."""
 
     streams: Annotated[float, Meta(description="share that is streamed")] = 0.5
@@ -27,6 +28,7 @@ class Mix(Numbers):
     mean: Annotated[float, Meta(description="the month's rate, as a share of the busiest minute's")] = 0.4
     largest_project: Annotated[float, Meta(description="share of the requests")] = 0.01
 
+    @override
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("streams", "prompts", "limits", "sessions", "texts", "mean", "largest_project"):
@@ -36,7 +38,7 @@ class Mix(Numbers):
             raise ValueError("session_requests and retention_days have to be at least 1, and mean above 0")
 
 
-class Shape(Numbers):
+class Shape(Numbers, frozen=True, kw_only=True):
     """The servers, and how full they may be in the busiest minute. Web hosts are those of deploy/kubernetes."""
 
     workers: Annotated[int, Meta(description="of a web host, each with a core")] = 2
@@ -52,6 +54,7 @@ class Shape(Numbers):
     postgresql_cores: Annotated[int, Meta(description="of the PostgreSQL server at most")] = 16
     transaction_seconds: Annotated[float, Meta(description="for which PgBouncer lends a connection")] = 0.005
 
+    @override
     def __post_init__(self) -> None:
         super().__post_init__()
         if not all(getattr(self, name) > 0 for name in self.__struct_fields__):

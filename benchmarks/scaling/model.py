@@ -44,7 +44,7 @@ class Fixed(StrEnum):
     PROJECT_ROWS = "one project's rows: one shard"
 
 
-class Layout(Numbers):
+class Layout(Numbers, frozen=True, kw_only=True):
     """The servers of each installation. A `single` one is one machine, with the stores that are embedded."""
 
     rate: float
