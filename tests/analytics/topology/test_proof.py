@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from io import StringIO
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -128,8 +129,12 @@ def servers(engine: EngineProcess) -> Iterator[list[Server]]:
     """One engine under two names, which are two servers to the proof, with a scratch database that has the tables."""
     parts = urlsplit(engine.url)
     other = urlunsplit(parts._replace(netloc=parts.netloc.replace("127.0.0.1", "localhost")))
-    with at(engine.url), scratch_database([Server("first", engine.url), Server("second", other)]) as scratch:
-        assert reason_of(_BY_NAME["definitions"], scratch) == ""
+    with ExitStack() as stack:
+        # Other tests of this module have addresses of their own, so that this one must not stay theirs.
+        with at(engine.url):
+            both = [Server("first", engine.url), Server("second", other)]
+            scratch = stack.enter_context(scratch_database(both))
+            assert reason_of(_BY_NAME["definitions"], scratch) == ""
         yield scratch
 
 
