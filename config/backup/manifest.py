@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -83,9 +84,22 @@ def read_manifest(text: bytes, address: str) -> Manifest:
     if head.format > FORMAT:
         raise BackupError(f"{address}: the backup has a later format than this version reads: use {head.version}.")
     try:
-        return msgspec.json.decode(text, type=Manifest)
+        manifest = msgspec.json.decode(text, type=Manifest)
     except msgspec.ValidationError as error:
         raise BackupError(f"{address}: {NAME}: {error}.") from None
+    for name in _names(manifest):
+        if not name.isprintable() or {"", ".", ".."} & set(name.split("/")):
+            raise BackupError(f"{address}: {NAME} names the file {name!r}, which is none of a backup.")
+    return manifest
+
+
+def _names(manifest: Manifest) -> Iterator[str]:
+    """Yields the names of all files of a backup: a restore writes files of these names."""
+    yield from (file.name for file in manifest.files)
+    if manifest.request_log is not None:
+        yield from manifest.request_log.objects
+        if manifest.request_log.archive is not None:
+            yield manifest.request_log.archive.name
 
 
 def describe(file: Path, name: str, rows: int = 0) -> StoredFile:

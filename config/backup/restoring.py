@@ -2,7 +2,7 @@
 
 All that can be refused is refused before anything changes. The rows of the configuration are one transaction, within
 which the request log is restored too: if either fails, neither is there. Then the tables are brought to this version,
-and what was deleted in the meantime is deleted again.
+and what was deleted in the meantime is deleted again. Until then the canary has everybody refuse to serve.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from config.backup.manifest import StoredFile
 from config.backup.progress import Steps
 from config.backup.scratch import scratch_folder
 from config.backup.tables import column_values, empty_tables, file_of, models_of, read_table
-from core.encryption.canary import WrongKeysError, check_token
+from core.encryption.canary import WrongKeysError, check_token, hold_back, release
 from core.models import EncryptionCanary, Project
 from core.storage import Place
 
@@ -55,6 +55,7 @@ class Restore:
             raise BackupError(f"{self._folder.address}: there is no {manifests.NAME}: it is torn, or no backup.")
         self.manifest = manifests.read_manifest(text, self._folder.address)
         self._log = self.manifest.request_log if log else None
+        self._canary = ""
 
     def run(self) -> None:
         """Restores the backup and returns when the installation may be served."""
@@ -72,6 +73,7 @@ class Restore:
             self._load(files, archive)
             try:
                 self._finish(erased)
+                release(self._canary)
             except BaseException:
                 # What was deleted must not be there again, so that a restore is whole or none.
                 self._undo()
@@ -99,7 +101,10 @@ class Restore:
 
     def _check_keys(self, files: dict[str, Path]) -> None:
         """Raises BackupError when ENCRYPTION_KEYS cannot read the secrets of the backup."""
-        for (token,) in column_values(files[file_of(EncryptionCanary)], "token"):
+        name = file_of(EncryptionCanary)
+        if name not in files:
+            raise BackupError(f"{self._folder.address}: {manifests.NAME} lacks {name}.")
+        for (token,) in column_values(files[name], name, "token"):
             try:
                 check_token(token)
             except WrongKeysError:
@@ -119,7 +124,7 @@ class Restore:
                     folder = self._place.within(other)
                     file = folder.fetch(name, scratch / other)
                     manifests.check_file(file, entry, folder.address)
-                    found += _tombstones_in(file)
+                    found += _tombstones_in(file, name)
         return found
 
     def _load(self, files: dict[str, Path], archive: Path | None) -> None:
@@ -128,6 +133,7 @@ class Restore:
             with transaction.atomic():
                 _require_empty_database()
                 self._load_rows(former, files)
+                self._canary = hold_back()
                 if self._log:
                     request_log.load(self._folder, self._log, archive, self._steps)
         except DatabaseError as error:
@@ -201,9 +207,9 @@ def _require_empty_log() -> None:
         )
 
 
-def _tombstones_in(file: Path) -> list[Tombstone]:
+def _tombstones_in(file: Path, name: str) -> list[Tombstone]:
     names = ("id", "project_id", "kind", "subject_hash", "requested_by", "requested_at")
     return [
         Tombstone(UUID(identifier), UUID(project_id), kind, hashed, actor, datetime.fromisoformat(asked_at))
-        for identifier, project_id, kind, hashed, actor, asked_at in column_values(file, *names)
+        for identifier, project_id, kind, hashed, actor, asked_at in column_values(file, name, *names)
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -73,8 +74,7 @@ def read_table(model: type[Model], file: Path, *, using: str, count: Callable[[i
     """
     name = file_of(model)
     fields = {field.attname: field for field in _columns(model)}
-    with gzip.open(file, "rt", encoding="ascii") as lines:
-        columns: list[str] = json.loads(next(lines))
+    with _opened(file, name) as (columns, lines):
         if unknown := set(columns) - set(fields):
             raise BackupError(f"{name}, line 1: {min(unknown)} is no column of this table.")
         chosen = [fields[column] for column in columns]
@@ -90,14 +90,27 @@ def read_table(model: type[Model], file: Path, *, using: str, count: Callable[[i
     return rows
 
 
-def column_values(file: Path, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Yields these columns of each row of a file."""
-    with gzip.open(file, "rt", encoding="ascii") as lines:
-        columns: list[str] = json.loads(next(lines))
-        places = [columns.index(name) for name in names]
+def column_values(file: Path, name: str, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Yields these columns of each row of the file `name`. Raises BackupError for a file that does not have them."""
+    with _opened(file, name) as (columns, lines):
+        places = [columns.index(column) for column in names]
         for line in lines:
             row = json.loads(line)
             yield tuple(row[place] for place in places)
+
+
+@contextmanager
+def _opened(file: Path, name: str) -> Iterator[tuple[list[str], Iterator[str]]]:
+    """Yields the columns of a file and the lines of its rows. Raises BackupError for what is no file of a table, also
+    for rows that whoever reads them cannot read."""
+    try:
+        with gzip.open(file, "rt", encoding="ascii") as lines:
+            columns = json.loads(next(lines, "null"))
+            if not isinstance(columns, list) or not all(isinstance(one, str) for one in columns):
+                raise BackupError(f"{name}, line 1: has no names of columns.")
+            yield columns, lines
+    except (OSError, EOFError, zlib.error, ValueError, LookupError) as error:
+        raise BackupError(f"{name} cannot be read as a table: {' '.join(str(error).split())}.") from error
 
 
 def empty_tables(models: Iterable[type[Model]], *, using: str) -> None:

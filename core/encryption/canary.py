@@ -6,6 +6,7 @@ With other keys every stored credential is unreadable, and what such a process s
 from __future__ import annotations
 
 import logging
+from typing import ClassVar
 
 from django.db import DatabaseError, InterfaceError, connections
 
@@ -17,23 +18,37 @@ logger = logging.getLogger("core.canary")
 
 _ROW = 1
 _TEXT = "tweet"
+# Stands in the place of the token while a restore goes on.
+_UNFINISHED_RESTORE = "unfinished restore"
 _LOOKED_AT = 100
 
 
 class WrongKeysError(Exception):
     """Raised when stored secrets were encrypted under keys that ENCRYPTION_KEYS does not name."""
 
+    reason: ClassVar[str] = (
+        "ENCRYPTION_KEYS has none of the keys that this installation's secrets are encrypted with. Give this host"
+        " the ENCRYPTION_KEYS of the others. If those keys are lost for good, run"
+        " `manage.py rotate_encryption_keys --accept-loss` with the new ones and enter the credentials again."
+    )
+
     def __init__(self) -> None:
-        super().__init__(
-            "ENCRYPTION_KEYS has none of the keys that this installation's secrets are encrypted with. Give this host"
-            " the ENCRYPTION_KEYS of the others. If those keys are lost for good, run"
-            " `manage.py rotate_encryption_keys --accept-loss` with the new ones and enter the credentials again."
-        )
+        super().__init__(self.reason)
+
+
+class UnfinishedRestoreError(WrongKeysError):
+    """Raised while a restore has not come to its end: the database is nobody's to serve with."""
+
+    reason = (
+        "A restore into this database has not come to its end, so what was deleted may be there again: wait for it,"
+        " or empty both stores and run `manage.py restore` anew."
+    )
 
 
 def check_canary() -> None:
-    """Raises WrongKeysError when the canary cannot be read, and django.db.Error when the database is unreachable or
-    lacks the table. A missing canary passes: the first `serve` makes it."""
+    """Raises WrongKeysError when the canary cannot be read, UnfinishedRestoreError while a restore goes on, and
+    django.db.Error when the database is unreachable or lacks the table. A missing canary passes: the first `serve`
+    makes it."""
     token = EncryptionCanary.objects.filter(pk=_ROW).values_list("token", flat=True).first()
     if token is not None:
         check_token(token)
@@ -82,8 +97,28 @@ def replace_canary() -> None:
     EncryptionCanary.objects.update_or_create(pk=_ROW, defaults={"token": encrypt(_TEXT)})
 
 
+def hold_back() -> str:
+    """Has every process refuse to serve until `release`. Returns the canary's token, empty for none."""
+    held = EncryptionCanary.objects.filter(pk=_ROW)
+    token = held.values_list("token", flat=True).first() or ""
+    if not held.update(token=_UNFINISHED_RESTORE):
+        EncryptionCanary.objects.create(pk=_ROW, token=_UNFINISHED_RESTORE)
+    return token
+
+
+def release(token: str) -> None:
+    """Ends `hold_back`, which returned the token."""
+    held = EncryptionCanary.objects.filter(pk=_ROW)
+    if token:
+        held.update(token=token)
+    else:
+        held.delete()
+
+
 def check_token(token: str) -> None:
     """Raises WrongKeysError when a canary's token cannot be read."""
+    if token == _UNFINISHED_RESTORE:
+        raise UnfinishedRestoreError
     if not _is_readable(token):
         raise WrongKeysError
 

@@ -14,7 +14,9 @@ from analytics.errors import AnalyticsUnavailableError
 from config.backup.errors import BackupError
 from config.backup.making import make_backup, remove_old
 from config.backup.progress import Steps
-from core.storage import StorageError, place_of
+from core.audit.entries import write_of_command
+from core.audit.recording import CREATED, DELETED, Change
+from core.storage import Place, StorageError, place_of
 
 
 class Command(BaseCommand):
@@ -41,11 +43,17 @@ class Command(BaseCommand):
                 secrets=not options["without_secrets"],
                 log=not options["without_log"],
             )
+            _audit(place, manifest.name, CREATED)
             if options["keep"] is not None:
                 for name in remove_old(place, options["keep"], log=not options["without_log"]):
+                    _audit(place, name, DELETED)
                     self.stdout.write(f"removed: {name}")
         except (BackupError, StorageError, AnalyticsUnavailableError) as error:
             raise CommandError(str(error)) from error
         except (DatabaseError, InterfaceError) as error:
             raise CommandError(f"The SQL database does not answer: {' '.join(str(error).split())}") from error
         self.stdout.write(f"backup: {place.within(manifest.name).address}")
+
+
+def _audit(place: Place, name: str, action: str) -> None:
+    write_of_command("backup", [Change("backup", name, place.within(name).address, None, action)])

@@ -14,6 +14,8 @@ from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, Analytics
 from config.backup.errors import BackupError
 from config.backup.progress import Steps
 from config.backup.restoring import Restore, newest
+from core.audit.entries import write_of_command
+from core.audit.recording import Change
 from core.storage import StorageError, place_of
 
 _STORE_ERRORS = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError, RepairBusyError)
@@ -42,4 +44,6 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except (DatabaseError, InterfaceError) as error:
             raise CommandError(f"The SQL database does not answer: {' '.join(str(error).split())}") from error
-        self.stdout.write(f"restored: {place.within(restore.manifest.name).address}")
+        address = place.within(restore.manifest.name).address
+        write_of_command("restore", [Change("backup", restore.manifest.name, address, None, "restored")])
+        self.stdout.write(f"restored: {address}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -14,7 +15,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from core.models import Project
+from config.deployment import postgresql as deployment_postgresql
+from core.encryption.canary import UnfinishedRestoreError, check_canary, ensure_canary
+from core.models import AuditEntry, Project
 from tests.config.backup.commands import backup, restore
 
 Damage = Callable[[Path], object]
@@ -62,6 +65,16 @@ def spoilt(name: str) -> Damage:
     return spoil
 
 
+def renamed(name: str) -> Damage:
+    """Has the manifest name its first file otherwise, as a manifest of somebody else could."""
+
+    def rename(folder: Path) -> None:
+        files = json.loads((folder / "manifest.json").read_text())["files"]
+        changed(files=[{**files[0], "name": name}, *files[1:]])(folder)
+
+    return rename
+
+
 PROJECTS = "configuration/core.Project.jsonl.gz"
 DAMAGED = [
     (lambda folder: (folder / "manifest.json").unlink(), "there is no manifest.json: it is torn, or no backup."),
@@ -74,6 +87,13 @@ DAMAGED = [
         changed(migrations={"core": ["0099_later"]}, version="9.9"),
         "the backup is of a later version, 9.9 (this one does not know core.0099_later): restore it with that version.",
     ),
+    (renamed("../../outside.jsonl.gz"), "names the file '../../outside.jsonl.gz', which is none of a backup."),
+    (renamed("/etc/hostname"), "names the file '/etc/hostname', which is none of a backup."),
+    (
+        changed(request_log={"database": "llm", "clickhouse": "1", "migrations": [], "objects": {"a/../../b": 1}}),
+        "names the file 'a/../../b', which is none of a backup.",
+    ),
+    (changed(files=[]), "manifest.json lacks configuration/core.EncryptionCanary.jsonl.gz."),
     (lambda folder: (folder / PROJECTS).unlink(), f"{PROJECTS} is missing."),
     (shortened(PROJECTS), "bytes instead of"),
     (spoilt(PROJECTS), f"{PROJECTS} is damaged: its SHA-256 is not that of the manifest."),
@@ -121,6 +141,48 @@ def test_restore__of_no_place__is_refused(transactional_db: None, place: str, se
     assert refused(place) == sentence
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"no gzip", "cannot be read as a table: Not a gzipped file"),
+        (gzip.compress(b'["id", "name"]\n["a"]')[:-12], "cannot be read as a table: "),
+        (gzip.compress(b""), "line 1: has no names of columns."),
+        (gzip.compress(b'["id"'), "cannot be read as a table: "),
+        (gzip.compress(b'["id", "none"]\n'), "line 1: none is no column of this table."),
+        (gzip.compress(b'["id", "name"]\n["a"]\n'), "lines 2 to 2: "),
+    ],
+)
+def test_restore__file_that_is_no_table__is_refused(
+    made: Path, content: bytes, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("config.backup.manifest.check_file", lambda *_: None)
+    (made / PROJECTS).write_bytes(content)
+
+    said = refused(made.parent)
+
+    assert said.startswith(PROJECTS)
+    assert sentence in said
+    assert not Project.objects.exists()
+
+
+def test_restore__killed_before_its_end__leaves_a_database_that_nobody_serves(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+
+    def looked_at(_: object, __: object) -> None:
+        with pytest.raises(UnfinishedRestoreError):
+            ensure_canary()
+        found.extend(problem.message for problem in deployment_postgresql.check() if problem.check == "secrets")
+
+    monkeypatch.setattr("config.backup.restoring.Restore._finish", looked_at)
+    restore(made.parent)
+
+    [message] = found
+    assert message.startswith("A restore into this database has not come to its end")
+    check_canary()
+
+
 def test_restore__rows_that_break_a_constraint__leaves_the_database_empty(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,3 +214,19 @@ def test_backup__keep__removes_the_oldest_of_its_kind(full: Project, place: Path
     newest = backup(place, "--without-log", "--keep", "2")
 
     assert sorted(path.name for path in place.iterdir()) == ["20260101T000000Z", "20260103T000000Z", newest, "torn"]
+
+
+def test_backup__made_removed_and_restored__is_in_the_audit_log_of_the_installation(full: Project, place: Path) -> None:
+    first = backup(place, "--without-log")
+    shutil.move(place / first, place / "20260101T000000Z")
+    newest = backup(place, "--without-log", "--keep", "1")
+    written = [(row.project_id, row.actor_name, row.object_id, row.action) for row in AuditEntry.objects.order_by("pk")]
+    assert written[-2:] == [
+        (None, "backup", newest, "created"),
+        (None, "backup", "20260101T000000Z", "deleted"),
+    ]
+    call_command("flush", interactive=False, verbosity=0)
+    restore(place)
+
+    last = AuditEntry.objects.latest("pk")
+    assert (last.project_id, last.operation, last.summary) == (None, "restore", f"Backup '{place / newest}' restored")
