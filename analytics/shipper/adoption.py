@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from analytics.clickhouse import client
 from analytics.request_log.columns import INGESTED
 from analytics.shipper.loop import Shipper, SpoolLockedError, insert_into_store
-from analytics.shipper.second_copy import range_of
+from analytics.shipper.second_copy import Piece, piece_of
 from analytics.shipper.spool_status import read_status
 from analytics.spool import names
 from analytics.spool.reader import is_finished
@@ -88,27 +87,27 @@ def _require_orphan(directory: Path) -> None:
 
 def _fetch(place: Place, directory: Path) -> list[str]:
     """Puts the segments together again and returns the names of their pieces. What is missing in front was shipped."""
-    by_segment: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    found: dict[str, Piece] = {}
     for name in place.sizes(""):
-        try:
-            segment, start, end = range_of(name)
-        except ValueError:
-            raise AdoptionError(f"{place.address}: {name} is no piece of a spool.") from None
-        by_segment[segment].append((start, end, name))
-    if not by_segment:
+        if (piece := piece_of(name)) is None:
+            raise AdoptionError(f"{place.address}: {name} is no piece of a spool.")
+        found[name] = piece
+    spools = sorted({piece.spool for piece in found.values()})
+    if not spools:
         raise AdoptionError(f"{place.address}: there is no second copy of a spool.")
-    offsets = {}
-    for segment, pieces in by_segment.items():
-        with (directory / segment).open("wb") as file:
-            offsets[segment] = min(start for start, _, _ in pieces)
-            for start, _, name in sorted(pieces):
-                content = place.read(name)
-                if content is None:
-                    raise StorageError(f"{place.address}: {name} has vanished: does its host live?")
-                file.seek(start)
-                file.write(content)
+    if len(spools) > 1:
+        raise AdoptionError(f"{place.address}: has pieces of several spools: give one of them, as {spools[0]} there.")
+    offsets: dict[str, int] = {}
+    for name, piece in sorted(found.items(), key=lambda one: one[1]):
+        content = place.read(name)
+        if content is None:
+            raise StorageError(f"{place.address}: {name} has vanished: does its host live?")
+        with (directory / piece.segment).open("r+b" if piece.segment in offsets else "wb") as file:
+            file.seek(piece.start)
+            file.write(content)
+        offsets.setdefault(piece.segment, piece.start)
     StateFile(directory).save(State(offsets))
-    return [name for pieces in by_segment.values() for _, _, name in pieces]
+    return list(found)
 
 
 class _Missing:

@@ -1,14 +1,19 @@
 """A second copy of what waits in the spool, on object storage: a host that is lost takes nothing older along.
 
 The shipper stores most records within two seconds, so that only those are copied that wait for longer, as all do while
-ClickHouse is away. A piece of a segment is an object `<segment>/<start>-<end>` (bytes), removed when the store has it.
+ClickHouse is away. A piece of a segment is an object `<spool>/<segment>/<start>-<end>` (bytes), removed when the store
+has it. The spool's id is in its folder: a host that comes back with an empty disk does not take the pieces of the lost
+one for its own.
 """
 
 from __future__ import annotations
 
 import logging
+import re
+import secrets
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 from analytics.spool import names
 from analytics.spool.shipper_state import State, StateFile
@@ -18,17 +23,30 @@ from core.storage import Place, StorageError
 logger = logging.getLogger("analytics.second_copy")
 
 _MAX_PIECE = 32 << 20
+_ID = "spool.id"
+_NAME = re.compile(r"(?:([0-9a-f]+)/)?([0-9]+-[\w-]+\.seg)/([0-9]+)-([0-9]+)")
 
 
-def name_of(segment: str, start: int, end: int) -> str:
-    return f"{segment}/{start:020}-{end:020}"
+class Piece(NamedTuple):
+    """The bytes from `start` to `end` of a segment; `spool` is empty where the folder of one spool is looked at."""
+
+    spool: str
+    segment: str
+    start: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.spool}/{self.segment}/{self.start:020}-{self.end:020}"
 
 
-def range_of(name: str) -> tuple[str, int, int]:
-    """Returns segment, start and end of a piece. Raises ValueError for another name."""
-    segment, _, numbers = name.rpartition("/")
-    start, _, end = numbers.partition("-")
-    return segment, int(start), int(end)
+def piece_of(name: str) -> Piece | None:
+    """Returns what an object is a piece of, and None for one of another name."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    spool, segment, start, end = found.groups()
+    return Piece(spool or "", segment, int(start), int(end))
 
 
 class SecondCopy:
@@ -37,11 +55,12 @@ class SecondCopy:
 
     def __init__(self, directory: Path, place: Place, *, seconds: float) -> None:
         self._directory, self._place, self._seconds = directory, place, seconds
+        self._spool = ""
         self._state = StateFile(directory)
         # The size of each segment when it was last looked at, and up to where it has been copied.
         self._sizes: dict[str, int] = {}
         self._copied: dict[str, int] = {}
-        self._pieces: set[str] | None = None
+        self._pieces: set[Piece] | None = None
         self._failed = False
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -56,40 +75,42 @@ class SecondCopy:
 
     def look(self) -> None:
         """Copies what has waited since the last look, and removes what has been shipped. Raises StorageError."""
-        if self._pieces is None:
-            self._pieces = set(self._place.sizes(""))
-            for segment, _, end in map(range_of, self._pieces):
-                self._copied[segment] = max(end, self._copied.get(segment, 0))
+        pieces = self._known()
         state = self._state.load()
         sizes = {path.name: path.stat().st_size for path in names.list_files(self._directory, names.SEGMENT)}
         for segment, size in sizes.items():
-            self._copy(segment, min(size, self._sizes.get(segment, 0)), state)
+            self._copy(segment, min(size, self._sizes.get(segment, 0)), state, pieces)
         self._sizes = sizes
-        self._remove_shipped(state)
+        self._remove_shipped(state, pieces)
 
-    def _copy(self, segment: str, end: int, state: State) -> None:
+    def _copy(self, segment: str, end: int, state: State, pieces: set[Piece]) -> None:
         start = max(self._copied.get(segment, 0), state.offsets.get(segment, 0))
         while start < end:
-            upto = min(end, start + _MAX_PIECE)
+            piece = Piece(self._spool, segment, start, min(end, start + _MAX_PIECE))
             with (self._directory / segment).open("rb") as file:
                 file.seek(start)
-                content = file.read(upto - start)
-            name = name_of(segment, start, upto)
-            self._place.write(name, content)
-            self._known().add(name)
-            self._copied[segment] = start = upto
+                content = file.read(piece.end - start)
+            self._place.write(piece.name, content)
+            pieces.add(piece)
+            self._copied[segment] = start = piece.end
 
-    def _remove_shipped(self, state: State) -> None:
-        for name in sorted(self._known()):
-            segment, _, end = range_of(name)
-            if segment not in self._sizes or state.offsets.get(segment, 0) >= end:
-                self._place.delete(name)
-                self._known().discard(name)
+    def _remove_shipped(self, state: State, pieces: set[Piece]) -> None:
+        for piece in sorted(pieces):
+            if piece.segment not in self._sizes or state.offsets.get(piece.segment, 0) >= piece.end:
+                self._place.delete(piece.name)
+                pieces.discard(piece)
         self._copied = {segment: end for segment, end in self._copied.items() if segment in self._sizes}
 
-    def _known(self) -> set[str]:
+    def _known(self) -> set[Piece]:
+        """Returns the pieces of this spool, which are looked up once, and tells which other spools have pieces here."""
         if self._pieces is None:
-            self._pieces = set()
+            self._spool = self._spool or _spool_id(self._directory)
+            found = [piece for name in self._place.sizes("") if (piece := piece_of(name)) is not None]
+            for other in sorted({piece.spool for piece in found} - {self._spool}):
+                logger.warning("second_copy.of_a_lost_spool place=%s/%s", self._place.address, other)
+            self._pieces = {piece for piece in found if piece.spool == self._spool}
+            for piece in self._pieces:
+                self._copied[piece.segment] = max(piece.end, self._copied.get(piece.segment, 0))
         return self._pieces
 
     def _run(self) -> None:
@@ -105,3 +126,15 @@ class SecondCopy:
                 if self._failed:
                     logger.info("second_copy.recovered")
                 self._failed = False
+
+
+def _spool_id(directory: Path) -> str:
+    """Returns the id of the spool in a folder, which gets one the first time."""
+    path = directory / _ID
+    try:
+        return path.read_text(encoding="ascii")
+    except FileNotFoundError:
+        draft = path.with_suffix(".draft")
+        draft.write_text(secrets.token_hex(8), encoding="ascii")
+        draft.replace(path)
+        return path.read_text(encoding="ascii")

@@ -23,7 +23,7 @@ from analytics.clickhouse import client
 from analytics.errors import AnalyticsUnavailableError
 from analytics.request_log.record import Outcome, SpoolEntry
 from analytics.shipper.loop import Shipper, insert_into_store
-from analytics.shipper.second_copy import SecondCopy, range_of
+from analytics.shipper.second_copy import SecondCopy, piece_of
 from analytics.spool.writer import SpoolWriter
 from core.storage import Place, StorageError, place_of
 from tests.factories.analytics import make_entry, uuid7
@@ -160,6 +160,43 @@ def test_second_copy__of_a_lost_host__is_shipped_once_and_removed(spool: Path, b
     assert bucket.sizes("") == {}
 
 
+def test_second_copy__of_a_host_that_comes_back_with_an_empty_disk__stays(
+    spool: Path, bucket: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = written(spool, 3)
+    copy = SecondCopy(spool, bucket, seconds=60)
+    copy.look()
+    copy.look()
+    shutil.rmtree(spool)
+    bucket.write("notes of somebody.txt", b"")
+    fresh = written(spool, 2)
+
+    copy = SecondCopy(spool, bucket, seconds=60)
+    copy.look()
+    copy.look()
+
+    [former] = [word.partition("=")[2] for word in caplog.text.split() if word.startswith("place=")]
+    bucket.delete("notes of somebody.txt")
+    with pytest.raises(CommandError, match="has pieces of several spools: give one of them"):
+        adopt(bucket.address)
+    assert adopt(former) == "3 records shipped"
+    assert adopt(spool) == "2 records shipped"
+    assert stored() == ids(lost + fresh)
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "../../x/0-4", "../1-2-3.seg/0-4", "ab/../1-2-3.seg/0-4", "1-2-3.seg/0-4/5"]
+)
+def test_piece__of_another_name__is_none(name: str) -> None:
+    assert piece_of(name) is None
+
+
+def test_second_copy__with_an_object_of_another_name__is_refused(bucket: Place) -> None:
+    bucket.write("notes.txt", b"")
+    with pytest.raises(CommandError, match=r"notes\.txt is no piece of a spool\."):
+        adopt(bucket.address)
+
+
 def test_second_copy__while_the_store_is_away__has_all_that_waits(spool: Path, bucket: Place) -> None:
     entries = written(spool, 4)
     copy = SecondCopy(spool, bucket, seconds=60)
@@ -190,7 +227,9 @@ def test_second_copy__begun_in_the_middle_of_a_segment__ships_the_rest(spool: Pa
     writer.close()
     shutil.rmtree(spool)
 
-    assert range_of(piece)[1] > 0
+    found = piece_of(piece)
+    assert found is not None
+    assert found.start > 0
     assert adopt(bucket.address) == "1 records shipped"
     assert stored() == ids([first, second])
 
