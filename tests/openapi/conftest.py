@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,16 +56,16 @@ class Populated:
     known: dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    spool: Path = tmp_path_factory.mktemp("spool")
+@contextmanager
+def requests_in_store(folder: Path) -> Iterator[None]:
+    """The requests that `populated` speaks of are in the store meanwhile; `folder` is for a spool."""
     body = b'{"messages": [{"role": "user", "content": "a question"}]}'
     requests = [
         make_entry(body, b"{}", project_id=str(PROJECT_ID), session_id="session", user_id="user"),
         make_entry(project_id=str(PROJECT_ID), session_id="session", error_type="api_error", status_code=500),
         make_entry(project_id=str(PROJECT_ID), request_id=REQUEST_ID, session_id="other"),
     ]
-    store(spool, *requests)
+    store(folder, *requests)
     yield
     tables = store_client.execute(
         "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
@@ -72,6 +73,12 @@ def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFa
     )
     for (table,) in tables:
         store_client.execute(f"TRUNCATE TABLE `{table}`")
+
+
+@pytest.fixture(scope="module")
+def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with requests_in_store(tmp_path_factory.mktemp("spool")):
+        yield
 
 
 def _trial_input(project: Project) -> TrialInput:

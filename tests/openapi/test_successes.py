@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,10 +18,10 @@ from django.test import Client
 from core.models import Project
 from core.roles import Role
 from tests.factories.core import make_staff
-from tests.openapi.conftest import Populated
+from tests.openapi.conftest import Populated, requests_in_store
 from tests.openapi.routes import ASKING_MODELS, Operation, channels_paths, operations
 
-# What these delete no rollback of a transaction restores, so that they are the last.
+# What these delete no rollback of a transaction restores, so that they are the last, and each test has its own rows.
 FOR_GOOD = frozenset({"deleteSession", "deleteRequest"})
 _PLAN = {"config_id": "{config_id}", "target_version_id": "{other_id}"}
 _GROUP = {"strategy": "ordered", "members": [{"model": "gpt-4o-mini"}]}
@@ -98,6 +100,12 @@ BEFORE: dict[str, tuple[str, ...]] = {
     "listPriceHistory": ("setPrice",),
 }
 OF_DJANGO = {operation.id: operation for operation in operations() if operation.path not in channels_paths()}
+
+
+@pytest.fixture
+def stored_requests(clickhouse_engine: None, tmp_path: Path) -> Iterator[None]:
+    with requests_in_store(tmp_path):
+        yield
 
 
 def filled(value: Any, known: dict[str, Any]) -> Any:
