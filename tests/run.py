@@ -8,6 +8,9 @@ When all units have ended, tests that failed are run once more on the quiet mach
 does. A fault fails twice and so fails the suite; a test that only failed beside others is named in the last lines as
 unsteady, to be mended. Failures of more than MAX_RERUNS test functions are a fault in any case, and so is a run that
 broke off. All cases of a function count once, since they fail together where a fixture of their module fails.
+
+The services of tests/live run on a read-only root file system. Where the machine does not permit that, the first line
+says why, and tests/live/test_read_only_root.py fails.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.live import read_only_root
 from tests.migrated import SHARED
 
 ROOT = Path(__file__).resolve().parent
@@ -122,6 +126,8 @@ class Run:
 def main() -> int:
     if sys.argv[1:]:
         return subprocess.call([sys.executable, "-m", "pytest", *sys.argv[1:]])
+    if reason := read_only_root.refusal():
+        sys.stdout.write(f"===== no read-only root for the services of tests/live: {reason}\n")
     with tempfile.TemporaryDirectory(prefix="gateway-tests-") as folder:
         _share_tables(Path(folder) / "tables")
         return verdict(_run_all(Path(folder)), _run_again)
@@ -183,13 +189,15 @@ def _run_again(run: Run) -> int:
 
 def _run(unit: Unit | Checks, cache: Path, started: float, *options: str) -> Run:
     """Runs a unit, and prints its output at the end."""
-    # The variables of a make around this one would change what the make of the checks does.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     began = time.monotonic()
     # The output goes to a file, since a pipe that is read only at the end would fill up.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
         child = subprocess.Popen(
-            unit.command(cache, *options), stdout=printed, stderr=subprocess.STDOUT, cwd=ROOT.parent, env=environment
+            unit.command(cache, *options),
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            cwd=ROOT.parent,
+            env=environment(unit),
         )
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -202,6 +210,14 @@ def _run(unit: Unit | Checks, cache: Path, started: float, *options: str) -> Run
     )
     sys.stdout.flush()
     return run
+
+
+def environment(unit: Unit | Checks) -> dict[str, str]:
+    """Returns the variables of a unit."""
+    # The variables of a make around this one would change what the make of the checks does.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    is_live = isinstance(unit, Unit) and any(path.partition("/")[0] == "live" for path in unit.paths)
+    return {**kept, read_only_root.ASKED: "1"} if is_live and not read_only_root.refusal() else kept
 
 
 def _unit(paths: tuple[str, ...], names: list[str]) -> Unit:

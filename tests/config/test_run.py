@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.run import ELSEWHERE, MAX_RERUNS, ROOT, Checks, Run, Unit, units, verdict
+from tests.live import read_only_root
+from tests.run import ELSEWHERE, MAX_RERUNS, ROOT, Checks, Run, Unit, environment, units, verdict
 
 
 def files_of(root: Path, unit: Unit) -> list[Path]:
@@ -48,6 +49,22 @@ def test_units__name_that_is_not_there_or_twice__is_refused(tmp_path: Path, name
 
     with pytest.raises(SystemExit, match="names what is not there, or twice"):
         units(tmp_path, named)
+
+
+@pytest.mark.parametrize(("refusal", "asked"), [("", {"live", "live/operators browser"}), ("not permitted", set())])
+def test_environment__units_of_live_tests__ask_for_a_read_only_root_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, refusal: str, asked: set[str]
+) -> None:
+    monkeypatch.delenv(read_only_root.ASKED, raising=False)
+    monkeypatch.setattr(read_only_root, "refusal", lambda: refusal)
+    all_units: list[Unit | Checks] = [
+        Checks(),
+        Unit(("live",), ("live/operators",)),
+        Unit(("live/operators", "browser")),
+        Unit(("console",)),
+    ]
+
+    assert {unit.name for unit in all_units if read_only_root.ASKED in environment(unit)} == asked
 
 
 def ended(folder: Path, code: int, *failed: str) -> Run:

@@ -30,6 +30,7 @@ from pathlib import Path
 import requests
 from clickhouse_driver import Client
 
+from tests.live.read_only_root import as_asked
 from tests.live.service import ROOT, minimal_environment
 from tests.services import START_SECONDS, Service
 from tests.stores import Stores
@@ -102,7 +103,7 @@ class Host:
         self._output, self._log = folder / f"{name}.out", folder / f"{name}.log"
         with self._output.open("wb") as output, self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve", *arguments],
+                as_asked(folder / name, [sys.executable, "manage.py", "serve", *arguments]),
                 cwd=tree,
                 env={**environment, "VAR_DIR": str(folder / name)},
                 stdin=subprocess.DEVNULL,

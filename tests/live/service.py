@@ -16,7 +16,7 @@ import requests
 from openai import OpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.live.read_only_root import on_read_only_root
+from tests.live.read_only_root import as_asked
 from tests.services import START_SECONDS
 from tests.waiting import wait_until
 
@@ -132,10 +132,7 @@ class LiveService:
         self.process.wait(timeout=_STOP_SECONDS)
 
     def _launch(self, environment: Mapping[str, str], arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "manage.py", "serve", *arguments]
-        # A disk that a test has mounted in another namespace can only be reached, not mounted again.
-        if os.environ.get("READ_ONLY_ROOT") == "1" and not self.var_dir.is_relative_to("/proc"):
-            command = on_read_only_root(self.var_dir, command)
+        command = as_asked(self.var_dir, [sys.executable, "manage.py", "serve", *arguments])
         with self.output_file.open("ab") as output, self.log_file.open("ab") as log:
             return subprocess.Popen(
                 command,

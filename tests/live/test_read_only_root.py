@@ -1,6 +1,6 @@
 """The whole product, embedded stores included, where nothing can be written but its folder of data and /tmp.
 
-`READ_ONLY_ROOT=1` runs every other test of this folder in the same way.
+`make test` runs every other test of this folder in the same way. Where the machine does not permit it, these fail.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.live.conftest import StartService
-from tests.live.read_only_root import on_read_only_root
+from tests.live.read_only_root import ASKED, on_read_only_root, refusal
 from tests.live.service import ROOT
 from tests.waiting import wait_until
+
+
+def test_read_only_root__this_machine__permits_it() -> None:
+    assert refusal() == ""
 
 
 def test_read_only_root__a_file_in_the_code_and_elsewhere__cannot_be_written(tmp_path: Path) -> None:
@@ -28,7 +32,7 @@ def test_read_only_root__a_file_in_the_code_and_elsewhere__cannot_be_written(tmp
 def test_service__on_a_read_only_root_with_embedded_stores__serves_records_and_stops(
     start_service: StartService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("READ_ONLY_ROOT", "1")
+    monkeypatch.setenv(ASKED, "1")
     service = start_service()
     client = service.openai(max_retries=0, default_headers={"x-svc-session-id": "read-only"})
     answer = client.chat.completions.create(model="sandbox/echo", messages=[{"role": "user", "content": "Hello"}])
