@@ -45,24 +45,28 @@ def tracer(kept: InMemorySpanExporter) -> Iterator[Tracer]:
     provider.shutdown()
 
 
-def fetch(team: Team, prompt: Prompt, user: str) -> dict[str, Any]:
-    answer = requests.get(
+def asked(team: Team, prompt: Prompt, user: str) -> requests.Response:
+    return requests.get(
         f"{team.service.base_url}/api/llm/prompts/{prompt.name}",
         params={"user_id": user},
         headers={"Authorization": f"Bearer {team.api_key}"},
         timeout=30,
     )
+
+
+def fetch(team: Team, prompt: Prompt, user: str) -> dict[str, Any]:
+    answer = asked(team, prompt, user)
     assert answer.status_code == 200, answer.text
     fetched: dict[str, Any] = answer.json()
     return fetched
 
 
 def fetch_arm(team: Team, prompt: Prompt, user: str) -> dict[str, Any]:
-    """Returns the prompt once the worker that answers knows of the rollout."""
+    """Returns the prompt once the worker that answers knows of it and of the rollout."""
 
     def arm() -> dict[str, Any] | None:
-        fetched = fetch(team, prompt, user)
-        return fetched if fetched["rollout"] else None
+        answer = asked(team, prompt, user)
+        return answer.json() if answer.status_code == 200 and answer.json()["rollout"] else None
 
     return wait_until(arm, what="the rollout")
 
