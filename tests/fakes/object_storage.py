@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import requests
+
 BUCKET = "kept-elsewhere"
 
 
@@ -20,6 +22,8 @@ def object_storage() -> Iterator[dict[str, str]]:
         host, port = server.get_host_and_port()
         keys = {"AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "of-the-tests"}
         environment = {**keys, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL_S3": f"http://{host}:{port}"}
+        # Servers of one process keep their buckets together (moto's documentation, "Reset API").
+        requests.post(f"{environment['AWS_ENDPOINT_URL_S3']}/moto-api/reset", timeout=30).raise_for_status()
         client = boto3.client(
             "s3",
             endpoint_url=environment["AWS_ENDPOINT_URL_S3"],
