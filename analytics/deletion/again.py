@@ -40,7 +40,7 @@ _COPIES: dict[str, type[Score | Feedback]] = {"scores": Score, "feedback": Feedb
 
 @dataclass(frozen=True)
 class Tombstone:
-    """What a deletion leaves behind."""
+    """The record of a deletion that was carried out: of a session or a request."""
 
     id: UUID
     project_id: UUID

@@ -1,4 +1,4 @@
-"""What the gateway expects of the servers of its analytics store, each with a test and the reason of its failure."""
+"""The promises that servers of an analytics store have to keep, each with its test and the reason of a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model of scaling is asked about: the requests, and the servers that are to serve them."""
+"""The inputs of the model of scaling: the requests, and the servers that are to serve them."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Model:
 
     @property
     def answer_bytes(self) -> float:
-        """Of an answer on its way to the client."""
+        """The bytes of an answer on its way to the client."""
         mix = self.mix
         return mix.streams * mix.chunks * mix.chunk_bytes + (1 - mix.streams) * mix.answer_bytes
 

@@ -1,4 +1,4 @@
-"""What an operator sees while a backup is made or restored: a bar on a terminal, and a line for each finished step."""
+"""The progress of a backup or a restore: a bar on a terminal, and a line for each finished step."""
 
 from __future__ import annotations
 
