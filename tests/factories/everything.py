@@ -23,70 +23,98 @@ from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
 from tests.factories.scores import make_score
 
+_NOVEMBER = "2026-11-01T00:00:00Z"
+
 
 def one_of_everything(project: Project) -> dict[str, Any]:
     """Returns a row of each table of the admin, by `app_model`; existing rows are used."""
-    config = PromptConfig.objects.filter(project=project).first() or make_config(project, versions=3)
-    rollout = Rollout.objects.filter(project=project).first() or make_rollout(config)
-    # Nobody may delete an active version.
-    Rollout.objects.filter(pk=rollout.pk).update(status="rolled_back")
-    PromptConfig.objects.filter(pk=config.pk).update(has_active_rollout=False)
-    replace_settings(project_id=project.pk, values={"retry_max_attempts": 4}, actor="test")
+    return {
+        **_of_core(project),
+        **_of_integrations(project),
+        **_of_analytics(project),
+        **_of_prompts(project),
+        **_of_gateway(project),
+        "agent_conversation": create_conversation(project_id=project.pk, title="a", actor="test"),
+    }
+
+
+def _of_core(project: Project) -> dict[str, Any]:
+    Team.objects.get_or_create(project=project, name="Search", defaults={"monthly_budget_usd": "1"})
+    user = make_staff(name=f"account of {project.pk}")
+    host, _ = Host.objects.get_or_create(
+        name=f"host-{project.pk}",
+        defaults={"instance": "a", "version": "1", "started_at": _NOVEMBER, "seen_at": _NOVEMBER},
+    )
+    return {
+        "core_project": project,
+        "core_apikey": make_key(project)[0],
+        "core_membership": Membership.objects.create(project=project, user=user, role=Role.READER),
+        "core_host": host,
+        "auth_user": user,
+    }
+
+
+def _of_integrations(project: Project) -> dict[str, Any]:
     add_integration(
         project_id=project.pk,
         provider="openai",
         change=IntegrationChange(secret="sk-1234567890", base_url="", options={}, secret_extra=None),
     )
     ProviderIntegration.objects.filter(project=project).update(base_url="http://127.0.0.1:9/v1")
-    price = ModelPrice.objects.create(project=project, provider="openai", model="m", source="manual")
-    BudgetAlert.objects.create(project=project, month="2026-11", threshold_percent=50, spent_usd="1", budget_usd="2")
-    AlertSecret.objects.get_or_create(project=project, defaults={"token": "none"})
-    _add_alert(project)
-    Team.objects.get_or_create(project=project, name="Search", defaults={"monthly_budget_usd": "1"})
-    user = make_staff(name=f"account of {project.pk}")
-    PriceSyncLog.objects.create(status="success", trigger="admin", started_at="2026-11-01T00:00:00Z")
-    rows: dict[str, Any] = {
-        "core_project": project,
-        "core_apikey": make_key(project)[0],
-        "core_membership": Membership.objects.create(project=project, user=user, role=Role.READER),
+    model: dict[str, Any] = {"project": project, "provider": "openai", "model": "m", "source": "manual"}
+    return {
         "integrations_providerintegration": ProviderIntegration.objects.get(project=project, provider="openai"),
-        "integrations_modelprice": price,
-        "integrations_priceperiod": PricePeriod.objects.create(
-            project=project, provider="openai", model="m", source="manual", valid_from="2026-11-01T00:00:00Z"
+        "integrations_modelprice": ModelPrice.objects.create(**model),
+        "integrations_priceperiod": PricePeriod.objects.create(**model, valid_from=_NOVEMBER),
+        "integrations_pricesynclog": PriceSyncLog.objects.create(
+            status="success", trigger="admin", started_at=_NOVEMBER
         ),
-        "integrations_pricesynclog": PriceSyncLog.objects.latest("pk"),
-        "core_host": Host.objects.get_or_create(
-            name=f"host-{project.pk}",
-            defaults={
-                "instance": "a",
-                "version": "1",
-                "started_at": "2026-11-01T00:00:00Z",
-                "seen_at": "2026-11-01T00:00:00Z",
-            },
-        )[0],
+    }
+
+
+def _of_analytics(project: Project) -> dict[str, Any]:
+    return {
         "analytics_deletion": Deletion.objects.create(project=project, kind="request", subject_hash="a" * 64),
         "analytics_score": make_score(project),
         "analytics_feedback": Feedback.objects.create(project=project, session_id="s", score=3),
         "analytics_tracedestination": TraceDestination.objects.create(
             project=project, name="Collector", endpoint="https://collector.example.com/v1/traces"
         ),
+        "analytics_reviewqueue": ReviewQueue.objects.filter(project=project).first() or make_queue(project),
+        "analytics_dashboard": make_dashboard(project),
+    }
+
+
+def _of_prompts(project: Project) -> dict[str, Any]:
+    config = PromptConfig.objects.filter(project=project).first() or make_config(project, versions=3)
+    rollout = Rollout.objects.filter(project=project).first() or make_rollout(config)
+    # Nobody may delete an active version.
+    Rollout.objects.filter(pk=rollout.pk).update(status="rolled_back")
+    PromptConfig.objects.filter(pk=config.pk).update(has_active_rollout=False)
+    return {
         "prompts_promptconfig": config,
         "prompts_promptversion": PromptVersion.objects.filter(config=config).first(),
         "prompts_promptactivation": PromptActivation.objects.filter(config=config).first(),
         "rollouts_rollout": rollout,
-        "gateway_budgetalert": BudgetAlert.objects.get(project=project),
-        "gateway_alertsecret": AlertSecret.objects.get(project=project),
-        "gateway_operatoralert": OperatorAlert.objects.get_or_create(
-            kind="disk_low", host=str(project.pk), defaults={"text": "It is.", "raised_at": "2026-11-01T00:00:00Z"}
-        )[0],
+    }
+
+
+def _of_gateway(project: Project) -> dict[str, Any]:
+    replace_settings(project_id=project.pk, values={"retry_max_attempts": 4}, actor="test")
+    _add_alert(project)
+    secret, _ = AlertSecret.objects.get_or_create(project=project, defaults={"token": "none"})
+    operators, _ = OperatorAlert.objects.get_or_create(
+        kind="disk_low", host=str(project.pk), defaults={"text": "It is.", "raised_at": _NOVEMBER}
+    )
+    return {
+        "gateway_budgetalert": BudgetAlert.objects.create(
+            project=project, month="2026-11", threshold_percent=50, spent_usd="1", budget_usd="2"
+        ),
+        "gateway_alertsecret": secret,
+        "gateway_operatoralert": operators,
         "gateway_gatewaysettings": GatewaySettings.objects.get(project=project),
         "gateway_settingschange": project.settings_changes.latest("pk"),
-        "analytics_reviewqueue": ReviewQueue.objects.filter(project=project).first() or make_queue(project),
-        "analytics_dashboard": make_dashboard(project),
-        "agent_conversation": create_conversation(project_id=project.pk, title="a", actor="test"),
-        "auth_user": user,
     }
-    return rows
 
 
 def _add_alert(project: Project) -> None:
@@ -104,7 +132,7 @@ def _add_alert(project: Project) -> None:
             "window_minutes": 15,
             "state": "firing",
             "value": 0.12,
-            "checked_at": "2026-11-01T00:00:00Z",
+            "checked_at": _NOVEMBER,
             # A worker of the test's service leaves it as it is.
             "next_check_at": "2100-01-01T00:00:00Z",
         },

@@ -24,7 +24,7 @@ from analytics.models import Chart, Dashboard, ListPage, TraceDestination
 from analytics.saved_views import save_view
 from core.models import Membership, Project, Team, TeamMember
 from core.roles import Role
-from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow, Trial, TrialAnswer, TrialInput
+from gateway.models import EndUserLimit, ModelGroupRow, Trial, TrialAnswer, TrialInput
 from gateway.services import replace_settings
 from gateway.tables.figure_alert import AlertChannel, FigureAlert
 from prompts.labels import set_label
@@ -81,111 +81,120 @@ def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFa
         yield
 
 
-def _trial_input(project: Project) -> TrialInput:
-    """Returns the one input of a trial of two candidates."""
-    trial = Trial.objects.create(project=project, input_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
-    past = TrialInput.objects.create(trial=trial, position=1, request_id=REQUEST_ID, requested_at=trial.created_at)
-    TrialAnswer.objects.bulk_create([TrialAnswer(input=past, candidate=index) for index in range(2)])
-    return past
-
-
-def _alert(project: Project) -> FigureAlert:
-    channel = AlertChannel.objects.create(project=project, name="on call", kind="email", emails=["a@x.example"])
-    alert = FigureAlert.objects.create(
-        project=project, name="spend", query=ALERT_QUERY, condition="above", threshold=5, window_minutes=60
-    )
-    alert.channels.add(channel)
-    return alert
-
-
-def _chart(project: Project, *, owner: str) -> Chart:
-    dashboard = Dashboard.objects.create(project=project, owner=owner, name="team")
-    return Chart.objects.create(
-        dashboard=dashboard, position=0, title="Errors", kind="line", figures=["error_count"], filters={"model": "m"}
-    )
-
-
 @pytest.fixture
 def populated(db: None, stored_requests: None) -> Populated:
     cache.clear()  # It holds the limits of trials, which the tests of this folder share, as they share the project.
     project = Project.objects.create(pk=PROJECT_ID, name="described")
     row, key = make_key(project)
-    member = Membership.objects.create(project=project, user=make_staff(name="described"), role=Role.READER)
-    config = make_config(project, versions=3)
-    versions = list(config.versions.order_by("number"))
-    set_label(
-        project_id=project.pk,
-        config_id=config.pk,
-        name="production",
-        number=1,
-        actor="test",
-        is_administrator=True,
-    )
-    rollout = make_rollout(config)
-    make_score(project, request_id=REQUEST_ID)
-    queue = make_queue(project, request_ids=[REQUEST_ID])
-    replace_settings(project_id=project.pk, values={"retry_enabled": False}, actor="test")
-    change = GatewaySettings.objects.get(project=project).project.settings_changes.latest("id")
-    conversation = create_conversation(project_id=project.pk, title="described", actor="test")
-    Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content="a question")
-    user = EndUserLimit.objects.create(project=project, user_id="ann", rate_limit_rpm=60)
-    destination = TraceDestination.objects.create(
-        project=project, name="local", endpoint="http://127.0.0.1:9/v1/traces"
-    )
-    alert = _alert(project)
-    ModelGroupRow.objects.create(
-        project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
-    )
-    past = _trial_input(project)
-    of_request: dict[str, Any] = {
-        "project_id": project.pk,
-        "subject": subject_request(UUID(REQUEST_ID)),
-        "actor": f"key:{row.pk}",
-    }
-    comment = add_comment(**of_request, text="Look at this, @described.")
-    assignment, _ = assign(**of_request, assignee="described")
-    view, _ = save_view(
-        project_id=project.pk, owner=f"key:{row.pk}", page=ListPage.REQUESTS, name="slow", query="sort=-latency_ms"
-    )
-    chart = _chart(project, owner=f"key:{row.pk}")
-    team = Team.objects.create(project=project, name="Search")
-    TeamMember.objects.create(team=team, membership=member)
+    owner = f"key:{row.pk}"
     return Populated(
         headers={"Authorization": f"Bearer {key}", "X-Project-Id": str(project.pk)},
         known={
             "project_id": str(project.pk),
             "key_id": row.pk,
-            "member_id": member.pk,
-            "config_id": str(config.pk),
-            "version_id": str(versions[0].pk),
-            "other_id": str(versions[-1].pk),
-            "rollout_id": str(rollout.pk),
-            "change_id": change.pk,
             "request_id": REQUEST_ID,
-            "channel_id": str(alert.channels.get().pk),
-            "alert_id": str(alert.pk),
             "trace_id": REQUEST_ID.replace("-", ""),
             "session_id": "session",
-            "conversation_id": str(conversation.pk),
-            "queue_id": str(queue.pk),
-            "item_id": str(queue.items.get().pk),
-            "trial_id": str(past.trial_id),
-            "position": past.position,
-            "view_id": str(view.pk),
-            "dashboard_id": str(chart.dashboard_id),
-            "chart_id": str(chart.pk),
-            "label": "production",
             "provider": "openai",
             "name": "openai",
             "model": "gpt-4o-mini",
-            "group_name": "fast",
-            "limit_id": user.pk,
-            "team_id": team.pk,
-            "comment_id": str(comment.pk),
-            "assignment_id": str(assignment.pk),
-            "destination_id": str(destination.pk),
+            **_people(project),
+            **_prompts(project),
+            **_configuration(project),
+            **_alerts(project),
+            **_reviews(project),
+            **_trial(project),
+            **_discussion(project, actor=owner),
+            **_pages(project, owner=owner),
         },
     )
+
+
+def _people(project: Project) -> dict[str, Any]:
+    member = Membership.objects.create(project=project, user=make_staff(name="described"), role=Role.READER)
+    team = Team.objects.create(project=project, name="Search")
+    TeamMember.objects.create(team=team, membership=member)
+    user = EndUserLimit.objects.create(project=project, user_id="ann", rate_limit_rpm=60)
+    return {"member_id": member.pk, "team_id": team.pk, "limit_id": user.pk}
+
+
+def _prompts(project: Project) -> dict[str, Any]:
+    """Adds a prompt of three versions, with a label and a rollout."""
+    config = make_config(project, versions=3)
+    versions = list(config.versions.order_by("number"))
+    set_label(
+        project_id=project.pk, config_id=config.pk, name="production", number=1, actor="test", is_administrator=True
+    )
+    return {
+        "config_id": str(config.pk),
+        "version_id": str(versions[0].pk),
+        "other_id": str(versions[-1].pk),
+        "label": "production",
+        "rollout_id": str(make_rollout(config).pk),
+    }
+
+
+def _configuration(project: Project) -> dict[str, Any]:
+    replace_settings(project_id=project.pk, values={"retry_enabled": False}, actor="test")
+    ModelGroupRow.objects.create(
+        project=project, name="fast", strategy="ordered", members=[{"model": "gpt-4o-mini", "weight": 1}]
+    )
+    destination = TraceDestination.objects.create(
+        project=project, name="local", endpoint="http://127.0.0.1:9/v1/traces"
+    )
+    return {
+        "change_id": project.settings_changes.latest("id").pk,
+        "group_name": "fast",
+        "destination_id": str(destination.pk),
+    }
+
+
+def _alerts(project: Project) -> dict[str, Any]:
+    channel = AlertChannel.objects.create(project=project, name="on call", kind="email", emails=["a@x.example"])
+    alert = FigureAlert.objects.create(
+        project=project, name="spend", query=ALERT_QUERY, condition="above", threshold=5, window_minutes=60
+    )
+    alert.channels.add(channel)
+    return {"channel_id": str(channel.pk), "alert_id": str(alert.pk)}
+
+
+def _reviews(project: Project) -> dict[str, Any]:
+    make_score(project, request_id=REQUEST_ID)
+    queue = make_queue(project, request_ids=[REQUEST_ID])
+    return {"queue_id": str(queue.pk), "item_id": str(queue.items.get().pk)}
+
+
+def _trial(project: Project) -> dict[str, Any]:
+    """Adds a trial of two candidates with one input."""
+    trial = Trial.objects.create(project=project, input_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
+    past = TrialInput.objects.create(trial=trial, position=1, request_id=REQUEST_ID, requested_at=trial.created_at)
+    TrialAnswer.objects.bulk_create([TrialAnswer(input=past, candidate=index) for index in range(2)])
+    return {"trial_id": str(trial.pk), "position": past.position}
+
+
+def _discussion(project: Project, *, actor: str) -> dict[str, Any]:
+    """Adds a conversation with the agent, and what people say about a request."""
+    conversation = create_conversation(project_id=project.pk, title="described", actor="test")
+    Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content="a question")
+    subject = subject_request(UUID(REQUEST_ID))
+    comment = add_comment(project_id=project.pk, subject=subject, actor=actor, text="Look at this, @described.")
+    assignment, _ = assign(project_id=project.pk, subject=subject, actor=actor, assignee="described")
+    return {
+        "conversation_id": str(conversation.pk),
+        "comment_id": str(comment.pk),
+        "assignment_id": str(assignment.pk),
+    }
+
+
+def _pages(project: Project, *, owner: str) -> dict[str, Any]:
+    view, _ = save_view(
+        project_id=project.pk, owner=owner, page=ListPage.REQUESTS, name="slow", query="sort=-latency_ms"
+    )
+    dashboard = Dashboard.objects.create(project=project, owner=owner, name="team")
+    chart = Chart.objects.create(
+        dashboard=dashboard, position=0, title="Errors", kind="line", figures=["error_count"], filters={"model": "m"}
+    )
+    return {"view_id": str(view.pk), "dashboard_id": str(dashboard.pk), "chart_id": str(chart.pk)}
 
 
 @pytest.fixture
