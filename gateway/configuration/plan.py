@@ -14,7 +14,7 @@ from gateway.configuration.problems import InvalidConfigurationError, Path, Prob
 from gateway.configuration.sections.alert_channels import AlertChannelsSection
 from gateway.configuration.sections.alerts import AlertsSection
 from gateway.configuration.sections.api_keys import ApiKeysSection
-from gateway.configuration.sections.base import Differences, NewKeys, Section, Values
+from gateway.configuration.sections.base import Differences, EntriesSection, NewKeys, Section, Values
 from gateway.configuration.sections.dashboards import DashboardsSection
 from gateway.configuration.sections.end_users import EndUsersSection
 from gateway.configuration.sections.integrations import IntegrationsSection
@@ -97,9 +97,11 @@ def bring_to(
         changes += _create_and_change(one, done)
     unnamed = 0
     for one in reversed(wanted):
-        unused = [] if one.section.is_single else one.section.unused(one.entries, one.stored)
+        if not isinstance(one.section, EntriesSection):
+            continue
+        unused = one.section.unused(one.entries, one.stored)
         if prune:
-            changes += _delete(one, unused)
+            changes += _delete(one.section, one.path, unused)
         else:
             unnamed += len(unused)
     return changes, unnamed
@@ -155,7 +157,7 @@ def _settled(wanted: Sequence[_Wanted]) -> list[_Wanted]:
 
 
 def _entries(section: Section, given: Any, path: Path, problems: list[Problem]) -> list[tuple[str, Any]]:
-    if section.is_single:
+    if not isinstance(section, EntriesSection):
         return [("", {} if given is None else given)]
     if given is None:
         return []
@@ -177,8 +179,12 @@ def _entry(section: Section, name: str, given: Any, path: Path) -> Values:
 def _create_and_change(one: _Wanted, done: Callable[[], object]) -> Iterator[Change]:
     touched = []
     for name, values in one.entries.items():
+        change: Change | None
         with within(one.place(name)):
-            change = _changed(one.section, name, values, one.stored.get(name))
+            if isinstance(one.section, EntriesSection) and name not in one.stored:
+                change = _created(one.section, name, values)
+            else:
+                change = _changed(one.section, name, values, one.stored[name])
         if change is not None:
             touched.append(name)
             yield change
@@ -186,10 +192,12 @@ def _create_and_change(one: _Wanted, done: Callable[[], object]) -> Iterator[Cha
     one.section.finish(touched, one.entries, one.path)
 
 
-def _changed(section: Section, name: str, values: Values, stored: Values | None) -> Change | None:
-    if stored is None:
-        section.create(name, values)
-        return Change(section.name, name, Action.CREATE, section.new_differences(values))
+def _created(section: EntriesSection, name: str, values: Values) -> Change:
+    section.create(name, values)
+    return Change(section.name, name, Action.CREATE, section.new_differences(values))
+
+
+def _changed(section: Section, name: str, values: Values, stored: Values) -> Change | None:
     differences = section.differences(values, stored)
     if not differences:
         return None
@@ -197,21 +205,21 @@ def _changed(section: Section, name: str, values: Values, stored: Values | None)
     return Change(section.name, name, Action.CHANGE, differences)
 
 
-def _delete(one: _Wanted, names: Sequence[str]) -> Iterator[Change]:
+def _delete(section: EntriesSection, path: Path, names: Sequence[str]) -> Iterator[Change]:
     """Deletes entries. One that another of them still needs waits for the end of that."""
     waiting = list(names)
     while waiting:
         refused: list[str] = []
         for name in waiting:
             try:
-                with within((*one.path, name)), transaction.atomic():
-                    one.section.delete(name)
+                with within((*path, name)), transaction.atomic():
+                    section.delete(name)
             except InvalidConfigurationError:
                 if len(refused) + 1 == len(waiting):
                     raise
                 refused.append(name)
             else:
-                yield Change(one.section.name, name, Action.DELETE)
+                yield Change(section.name, name, Action.DELETE)
         waiting = refused
 
 

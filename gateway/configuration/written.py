@@ -15,6 +15,7 @@ from core.models import Project
 from gateway.configuration.plan import sections_of
 from gateway.configuration.problems import Path
 from gateway.configuration.secrets import Secret
+from gateway.configuration.sections.base import EntriesSection
 from gateway.configuration.sections.settings import SettingsSection
 
 FORMAT, FORMAT_VERSION = "prompt-gateway/configuration", 1
@@ -65,7 +66,7 @@ def _project(project: Project, variables: set[str]) -> dict[str, Any]:
             for name, values in stored.items()
             if section.is_exported(values)
         }
-        entry = entries.get("") if section.is_single else entries
+        entry = entries if isinstance(section, EntriesSection) else entries.get("")
         if entry:
             found[section.name] = entry
     return found

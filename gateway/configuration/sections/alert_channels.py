@@ -11,12 +11,12 @@ from core.encryption.fernet import decrypt
 from gateway.alerts.channels import add_channel, change_channel, list_channels, remove_channel
 from gateway.configuration.problems import Path
 from gateway.configuration.secrets import plain, stored_secret, without_kept
-from gateway.configuration.sections.base import ACTOR, Differences, Section, Values, checked, refuse_change
+from gateway.configuration.sections.base import ACTOR, Differences, EntriesSection, Values, checked, refuse_change
 from gateway.figure_alerts.serializers import NewAlertChannelSerializer
 from gateway.tables.figure_alert import AlertChannel
 
 
-class AlertChannelsSection(Section):
+class AlertChannelsSection(EntriesSection):
     name = "alert_channels"
     without_default = ("kind",)
     secrets = ("url",)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from core.errors import ValidationError
 from gateway.alerts.channels import list_channels
 from gateway.configuration.problems import Path, below
-from gateway.configuration.sections.base import ACTOR, Differences, Section, Values, checked
+from gateway.configuration.sections.base import ACTOR, Differences, EntriesSection, Values, checked
 from gateway.configuration.sections.subjects import plain_filters, with_ids, with_names
 from gateway.figure_alerts.serializers import NewAlertSerializer
 from gateway.figure_alerts.services import change_alert, create_alert, delete_alert, list_alerts
@@ -28,7 +28,7 @@ class _FileAlertSerializer(NewAlertSerializer):
     )
 
 
-class AlertsSection(Section):
+class AlertsSection(EntriesSection):
     name = "alerts"
     without_default = ("query", "condition", "threshold", "window_minutes")
     defaults = {"min_requests": 0, "repeat_minutes": None, "channels": []}

@@ -15,7 +15,7 @@ from core.keys.services import LIMIT_FIELDS, change_key, hash_key, issue_key, re
 from core.models import NAME_CHARACTERS, ApiKey, Team
 from gateway.configuration.problems import Path
 from gateway.configuration.secrets import Secret
-from gateway.configuration.sections.base import Differences, Section, Values, checked, refuse_change, told_apart
+from gateway.configuration.sections.base import Differences, EntriesSection, Values, checked, refuse_change, told_apart
 
 _FIELD = "secret"
 _MISSING = "The key is new: say where its secret is found, or have one made by --new-keys FILE."
@@ -28,7 +28,7 @@ class _FileKeySerializer(NewApiKeySerializer):
     team_id = None  # type: ignore[assignment]  # takes the field away
 
 
-class ApiKeysSection(Section):
+class ApiKeysSection(EntriesSection):
     """Keys by name, without those that are revoked. Of several with one name each has its visible beginning behind it.
     Those that have expired are found, and neither exported nor pruned."""
 

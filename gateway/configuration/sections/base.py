@@ -1,4 +1,4 @@
-"""What a section of the file is: entries by name, read from the file and from the tables in one form."""
+"""What a section of the file is: entries, read from the file and from the tables in one form."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class NewKeys:
 @dataclass
 class Section(ABC):
     """A section of one project. Values have the same form whether they are read from the file or from the tables: a
-    field that the file leaves out has its default, and a secret that it leaves out is not among the values."""
+    field that the file leaves out has its default, and a secret that it leaves out is not among the values.
+
+    Such a section has one entry, whose name is empty, and which is always there. EntriesSection has those that come
+    and go."""
 
     project: Project
     new_keys: NewKeys = field(default_factory=NewKeys)
@@ -53,8 +56,6 @@ class Section(ABC):
     without_default: ClassVar[tuple[str, ...]] = ()
     defaults: ClassVar[Mapping[str, Any]] = {}
     secrets: ClassVar[tuple[str, ...]] = ()
-    # The only entry of a section of that kind is the section itself, and is always there.
-    is_single: ClassVar[bool] = False
 
     @classmethod
     def fields(cls) -> frozenset[str]:
@@ -74,13 +75,7 @@ class Section(ABC):
         """Returns the entries of the project's tables by name, in the order of the file."""
 
     @abstractmethod
-    def create(self, name: str, values: Values) -> None: ...
-
-    @abstractmethod
     def change(self, name: str, values: Values, differences: Differences) -> None: ...
-
-    @abstractmethod
-    def delete(self, name: str) -> None: ...
 
     def finish(self, names: Sequence[str], wanted: Mapping[str, Values], path: Path) -> None:
         """Checks the entries `names` once all have been made or changed. Raises InvalidConfigurationError."""
@@ -94,23 +89,10 @@ class Section(ABC):
             if name not in stored or stored[name] != value
         }
 
-    def new_differences(self, wanted: Values) -> Differences:
-        """Returns what the plan shows of a new entry."""
-        return {
-            name: (None, value)
-            for name, value in wanted.items()
-            if name not in self.defaults or self.defaults[name] != value
-        }
-
     def settle(self, wanted: Values, stored: Values | None, path: Path) -> Values:
         """Returns the wanted values with what is stored where a reference to a secret leads to nothing."""
         there = stored or {}
         return {name: settled(value, there.get(name), (*path, name)) for name, value in wanted.items()}
-
-    def unused(self, wanted: Iterable[str], stored: Mapping[str, Values]) -> list[str]:
-        """Returns the entries that `--prune` takes away."""
-        named = set(wanted)
-        return [name for name in stored if name not in named]
 
     def is_exported(self, values: Values) -> bool:
         """Returns whether an entry belongs into the file."""
@@ -124,6 +106,29 @@ class Section(ABC):
         """Returns an entry's fields without its secrets, and the secrets."""
         found = {name: read_secret(given[name], (*path, name)) for name in self.secrets if given.get(name) is not None}
         return {name: value for name, value in given.items() if name not in self.secrets}, found
+
+
+class EntriesSection(Section):
+    """A section of entries by name, which come and go."""
+
+    @abstractmethod
+    def create(self, name: str, values: Values) -> None: ...
+
+    @abstractmethod
+    def delete(self, name: str) -> None: ...
+
+    def new_differences(self, wanted: Values) -> Differences:
+        """Returns what the plan shows of a new entry."""
+        return {
+            name: (None, value)
+            for name, value in wanted.items()
+            if name not in self.defaults or self.defaults[name] != value
+        }
+
+    def unused(self, wanted: Iterable[str], stored: Mapping[str, Values]) -> list[str]:
+        """Returns the entries that `--prune` takes away."""
+        named = set(wanted)
+        return [name for name in stored if name not in named]
 
 
 def refuse_change(differences: Differences, *names: str) -> None:

@@ -19,13 +19,13 @@ from analytics.dashboards.services import (
 from analytics.models import Chart, Dashboard
 from analytics.serializers.dashboards import NewChartSerializer, NewDashboardSerializer
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem, below
-from gateway.configuration.sections.base import ACTOR, Differences, Section, Values, checked, told_apart
+from gateway.configuration.sections.base import ACTOR, Differences, EntriesSection, Values, checked, told_apart
 from gateway.configuration.sections.subjects import plain_filters, with_ids, with_names
 
 CHART_DEFAULTS: Mapping[str, Any] = {"is_wide": False, "group_by": "", "tag": "", "filters": {}}
 
 
-class DashboardsSection(Section):
+class DashboardsSection(EntriesSection):
     """Shared dashboards by name. Of several with one name each has its owner behind it."""
 
     name = "dashboards"

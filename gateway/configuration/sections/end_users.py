@@ -8,13 +8,13 @@ from typing import Any
 from typing_extensions import override
 
 from gateway.configuration.problems import Path
-from gateway.configuration.sections.base import Differences, Section, Values, checked
+from gateway.configuration.sections.base import Differences, EntriesSection, Values, checked
 from gateway.end_users.serializers import NewEndUserLimitSerializer
 from gateway.end_users.services import change_limit, create_limit, list_limits
 from gateway.tables.end_user import EndUserLimit
 
 
-class EndUsersSection(Section):
+class EndUsersSection(EntriesSection):
     name = "end_users"
     defaults = dict.fromkeys(("monthly_budget_usd", "rate_limit_rpm", "rate_limit_tpm", "max_concurrent_requests"))
 

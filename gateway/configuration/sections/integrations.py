@@ -12,7 +12,7 @@ from typing_extensions import override
 from core.encryption.fernet import decrypt
 from gateway.configuration.problems import Path, within
 from gateway.configuration.secrets import Secret, plain, read_secrets, stored_secret, stored_secrets
-from gateway.configuration.sections.base import Differences, Section, Values, checked, refuse_change
+from gateway.configuration.sections.base import Differences, EntriesSection, Values, checked, refuse_change
 from integrations.access.checked_deployments import checked_models, checked_prices
 from integrations.access.completeness import checked_service_account
 from integrations.access.credentials import extra_names, is_service_account, masked_headers, stored_headers
@@ -26,7 +26,7 @@ _HEADERS = "extra_headers"
 _PLAIN = ("enabled", "base_url", "weight", "priority", "rpm", "tpm")
 
 
-class IntegrationsSection(Section):
+class IntegrationsSection(EntriesSection):
     name = "integrations"
     without_default = ("provider", _HEADERS)
     secrets = _SECRETS

@@ -8,12 +8,12 @@ from typing import Any
 from typing_extensions import override
 
 from gateway.configuration.problems import Path
-from gateway.configuration.sections.base import ACTOR, Differences, Section, Values, checked
+from gateway.configuration.sections.base import ACTOR, Differences, EntriesSection, Values, checked
 from gateway.model_groups.serializers import NewGroupSerializer
 from gateway.model_groups.services import change_group, create_group, delete_group, list_groups
 
 
-class ModelGroupsSection(Section):
+class ModelGroupsSection(EntriesSection):
     name = "model_groups"
     without_default = ("strategy", "members")
 

@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import override
 
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
-from gateway.configuration.sections.base import ACTOR, Differences, Section, Values, checked
+from gateway.configuration.sections.base import ACTOR, Differences, EntriesSection, Values, checked
 from integrations.models import ModelPrice
 from integrations.pricing.entries import is_model_name
 from integrations.pricing.periods import COSTS
@@ -17,7 +17,7 @@ from integrations.pricing.services import remove_price, set_price
 from integrations.registry import is_known
 
 
-class PricesSection(Section):
+class PricesSection(EntriesSection):
     """Prices by `provider/model`, in US dollars per 1,000,000 tokens."""
 
     name = "prices"

@@ -14,7 +14,7 @@ from uuid import UUID
 from typing_extensions import override
 
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem, within
-from gateway.configuration.sections.base import ACTOR, Added, Differences, Section, Values, checked
+from gateway.configuration.sections.base import ACTOR, Added, Differences, EntriesSection, Values, checked
 from prompts.content.version import VersionContent
 from prompts.labels import remove_label, set_label
 from prompts.models import PromptConfig
@@ -34,7 +34,7 @@ _REASON = "the configuration file"
 _EMPTY = asdict(VersionContent())
 
 
-class PromptsSection(Section):
+class PromptsSection(EntriesSection):
     name = "prompts"
     without_default = ("versions", "active_version", "labels")
     defaults = {"description": ""}

@@ -22,12 +22,11 @@ _URL = "alert_webhook_url"
 
 
 class SettingsSection(Section):
-    """A single entry without a name. Values are by path, such as `guardrails.trust_mode`."""
+    """A single entry without a name, which every project has. Values are by path, such as `guardrails.trust_mode`."""
 
     name = "settings"
     defaults = {one.path: one.default for one in parts(ProjectSettings)}
     secrets = (_URL,)
-    is_single = True
 
     @classmethod
     @override
@@ -49,10 +48,6 @@ class SettingsSection(Section):
         return {"": {**values, _URL: Secret(values[_URL], "stored" if values[_URL] else "empty")}}
 
     @override
-    def create(self, name: str, values: Values) -> None:
-        raise NotImplementedError("Settings are always there.")
-
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         nested: dict[str, Any] = {}
         values = without_kept(values)
@@ -63,10 +58,6 @@ class SettingsSection(Section):
         if _URL not in values:
             data = {field: value for field, value in data.items() if field != _URL}
         replace_settings(project_id=self.project_id, values=data, actor=ACTOR)
-
-    @override
-    def delete(self, name: str) -> None:
-        raise NotImplementedError("Settings are always there.")
 
     @override
     def exported(self, name: str, values: Values) -> Values:

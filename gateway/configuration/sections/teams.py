@@ -13,10 +13,10 @@ from core.models import Team
 from core.teams.serializers import NewTeamSerializer
 from core.teams.services import change_team, create_team, delete_team, list_teams
 from gateway.configuration.problems import Path
-from gateway.configuration.sections.base import Differences, Section, Values, checked
+from gateway.configuration.sections.base import Differences, EntriesSection, Values, checked
 
 
-class TeamsSection(Section):
+class TeamsSection(EntriesSection):
     name = "teams"
     defaults = dict.fromkeys(LIMIT_FIELDS)
 

@@ -20,12 +20,12 @@ from analytics.trace_export.destinations import (
 )
 from gateway.configuration.problems import Path
 from gateway.configuration.secrets import plain, read_secrets, stored_secrets
-from gateway.configuration.sections.base import Differences, Section, Values, checked
+from gateway.configuration.sections.base import Differences, EntriesSection, Values, checked
 
 _HEADERS = "headers"
 
 
-class TraceDestinationsSection(Section):
+class TraceDestinationsSection(EntriesSection):
     name = "trace_destinations"
     without_default = ("endpoint", _HEADERS)
     defaults = {"enabled": True, "sampling_ratio": 1.0, "include_content": False}

@@ -13,6 +13,7 @@ from django.core.management import CommandError
 from core.keys.services import find_key, hash_key
 from core.models import ApiKey, AuditEntry, Project, Team
 from gateway.models import AlertChannel, FigureAlert, GatewaySettings, ModelGroupRow
+from gateway.project_settings.settings import ProjectSettings
 from gateway.selectors import project_settings
 from integrations.access.credentials import credentials_of
 from integrations.models import ModelPrice, ProviderIntegration
@@ -163,6 +164,13 @@ def test_apply__entry_left_out__stays_without_prune(tmp_path: Path) -> None:
 
     assert "- teams.sales" in applied(project("teams: {search: }"), tmp_path, "--prune")
     assert Team.objects.get().name == "search"
+
+
+def test_apply__settings_without_a_value__all_are_the_defaults_and_none_is_created_or_deleted(tmp_path: Path) -> None:
+    applied(project("settings: {retry_max_attempts: 5}"), tmp_path)
+    printed = applied(project("settings:"), tmp_path, "--prune")
+    assert "~ settings" in printed and "- settings" not in printed and "+ settings" not in printed
+    assert project_settings(Project.objects.get().pk) == ProjectSettings()
 
 
 def test_apply__prune__deletes_what_needs_another_first(tmp_path: Path) -> None:
