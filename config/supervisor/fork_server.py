@@ -28,7 +28,7 @@ from config import json_log, secrets_reload
 logger = logging.getLogger("config.supervisor")
 
 _READ_BYTES = 65536
-# The output and what a program inherits; a web worker gets two.
+# The output and what a program inherits; a web worker gets three.
 _MAX_DESCRIPTORS = 8
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _AUTOGROUP = "/proc/self/autogroup"

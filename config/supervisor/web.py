@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import socket
 
 from typing_extensions import override
@@ -40,27 +40,25 @@ class WebWorker(Service):
         still serve requests."""
         self.role = f"web-{number}"
         self.stop_seconds = drain_seconds + 5.0
-        self._descriptors = (listening.fileno(), prestop)
-        self._address = reachable_address(listening)
+        # All workers share the socket, so that an answer on it would not say which of them serves.
+        self._serving_seen, serving = os.pipe()
+        os.set_blocking(self._serving_seen, False)
+        self._descriptors = (listening.fileno(), prestop, serving)
 
     @override
     def program(self) -> Program:
+        self._has_begun_to_serve()  # What a process before this one said of itself is forgotten.
         return Program((), "config.supervisor.web_worker:main", self._descriptors)
 
     @override
     async def ready(self) -> None:
-        await polling.until(self._answers)
+        await polling.until(self._serves)
 
-    async def _answers(self) -> bool:
-        """Returns whether a worker accepts a connection and answers; any HTTP response counts."""
+    async def _serves(self) -> bool:
+        return self._has_begun_to_serve()
+
+    def _has_begun_to_serve(self) -> bool:
         try:
-            reader, writer = await asyncio.open_connection(*self._address)
-        except OSError:
+            return bool(os.read(self._serving_seen, 4096))
+        except BlockingIOError:
             return False
-        try:
-            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            return (await reader.readline()).startswith(b"HTTP/1.1 ")
-        except OSError:
-            return False
-        finally:
-            writer.close()

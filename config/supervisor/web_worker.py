@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import resource
 import signal
 import socket
@@ -27,10 +28,13 @@ from core.processes.draining import draining
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, listening: socket.socket, prestop: int, *, max_connections: int) -> None:
+    def __init__(
+        self, config: uvicorn.Config, listening: socket.socket, prestop: int, serving: int, *, max_connections: int
+    ) -> None:
         super().__init__(config)
         self._listening = listening
         self._prestop = prestop
+        self._serving = serving
         self._max_connections = max_connections
         self._acceptor: Acceptor | None = None
 
@@ -52,6 +56,8 @@ class _Server(uvicorn.Server):
         loop.add_reader(self._prestop, self._begin_to_drain)
         loop.add_signal_handler(signal.SIGHUP, self._leave_to_successor)
         Trimming(loop)
+        if not self.should_exit:
+            os.write(self._serving, b".")
 
     def _begin_to_drain(self) -> None:
         asyncio.get_running_loop().remove_reader(self._prestop)
@@ -88,9 +94,9 @@ class _Server(uvicorn.Server):
         return self.config.http_protocol_class
 
 
-def main(descriptor: int, prestop: int) -> None:
-    """Serves on the descriptor of a listening socket. When the other end of the pipe `prestop` is closed, `/readyz`
-    answers 503 and requests are still served."""
+def main(descriptor: int, prestop: int, serving: int) -> None:
+    """Serves on the descriptor of a listening socket, and writes to the pipe `serving` as soon as it does. When the
+    other end of the pipe `prestop` is closed, `/readyz` answers 503 and requests are still served."""
     config = uvicorn.Config(
         "config.asgi:application",
         loop="uvloop",
@@ -108,7 +114,7 @@ def main(descriptor: int, prestop: int) -> None:
     )
     draining.is_supervised = True
     max_connections = min(settings.WEB_CONNECTIONS, _file_descriptors() // 2)
-    _Server(config, socket.socket(fileno=descriptor), prestop, max_connections=max_connections).run()
+    _Server(config, socket.socket(fileno=descriptor), prestop, serving, max_connections=max_connections).run()
 
 
 def _file_descriptors() -> int:
