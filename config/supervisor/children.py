@@ -25,6 +25,7 @@ _FIRST_DELAY_SECONDS = 0.1
 _MAX_DELAY_SECONDS = 10.0
 _MAX_DOUBLINGS = 10
 _ANNOUNCE_AGAIN_SECONDS = 0.5
+_START_SECONDS = 120.0
 
 
 class StartError(Exception):
@@ -103,6 +104,12 @@ class Child:
         """Sends SIGHUP, which tells a web worker that another one has taken its place."""
         if self._process is not None and self._process.is_running:
             self._process.send(signal.SIGHUP)
+
+    def announce(self) -> None:
+        """Writes the file of the process id again, after a successor that did not start has taken it away."""
+        if self._process is not None and self._process.is_running:
+            with suppress(OSError):
+                run_files.write(self._pid_file, str(self._process.pid))
 
     async def _wait_for(self, event: asyncio.Future[None], force: asyncio.Event) -> None:
         forced = asyncio.create_task(force.wait())
@@ -193,6 +200,16 @@ class Child:
         waiting = asyncio.create_task(self._stopping.wait())
         await asyncio.wait({waiting}, timeout=seconds)
         waiting.cancel()
+
+
+async def all_started(children: list[Child]) -> None:
+    """Raises StartError when one of them fails, or is not ready in time."""
+    try:
+        async with asyncio.timeout(_START_SECONDS):
+            await asyncio.gather(*(asyncio.shield(child.started) for child in children))
+    except TimeoutError:
+        late = ", ".join(child.service.role for child in children if not child.started.done())
+        raise StartError(f"{late} not ready within {_START_SECONDS:.0f} seconds") from None
 
 
 def _message(error: BaseException | None) -> str:

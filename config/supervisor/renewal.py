@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from config import env, secrets_reload
@@ -12,18 +11,20 @@ from config.supervisor.background_thread import in_background
 from config.supervisor.children import StartError
 from config.supervisor.output import forward_lines
 from config.supervisor.processes import Processes, Program
+from config.supervisor.replacement import Replacement
 from core.processes.background_tasks import watch
 
 logger = logging.getLogger("config.supervisor")
 
 
 class Renewal:
-    """`begin` reads all variables that files or commands give. If one has changed, `replace` is awaited, after which no
-    process has the former values. If one cannot be read, or no process starts with it, all goes on with them."""
+    """`begin` reads all variables that files or commands give. If one has changed, all processes are replaced, after
+    which none has the former values. If one cannot be read, or a process does not start with it, all go on with the
+    former values, and those that were replaced until then are replaced back: never do some have these, some those."""
 
-    def __init__(self, processes: Processes, replace: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, processes: Processes, replacement: Replacement) -> None:
         self._processes = processes
-        self._replace = replace
+        self._replacement = replacement
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -52,14 +53,16 @@ class Renewal:
             logger.info("secrets.read changed=%s", names)
             if not values:
                 return
+            before = self._replacement.restarts()
             await self._processes.give_secrets(values)
             try:
                 await self._try()
-                await self._replace()
+                await self._replacement.replace()
             except StartError as error:
-                logger.error("secrets.not_in_use changed=%s reason=%s", names, error)
                 secrets_reload.apply(former)
                 await self._processes.give_secrets(former)
+                await self._replacement.replace_back(before)
+                logger.error("secrets.not_in_use changed=%s reason=%s", names, error)
                 return
             logger.info("secrets.in_use changed=%s", names)
 

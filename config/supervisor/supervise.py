@@ -21,16 +21,16 @@ from config.supervisor import preparation, run_files, web
 from config.supervisor.analytics import AnalyticsPreparation
 from config.supervisor.background import CeleryWorker, Exporter, Shipper
 from config.supervisor.background_thread import in_background
-from config.supervisor.children import Child, Service, StartError
+from config.supervisor.children import Child, Service, StartError, all_started
 from config.supervisor.engine import AnalyticsEngine
 from config.supervisor.ports import PortService
 from config.supervisor.processes import Processes
 from config.supervisor.redis import RedisServer
 from config.supervisor.renewal import Renewal
+from config.supervisor.replacement import Replacement
 
 logger = logging.getLogger("config.supervisor")
 
-_START_SECONDS = 120.0
 _LEAVE_SECONDS = 3.0
 # What is imported before the fork, so that the processes share it. Redis and the engine do not wait for it.
 IMPORTED = (
@@ -59,7 +59,6 @@ class Supervisor:
         migrate: bool,
     ) -> None:
         self._processes = Processes(requests, self._on_stop_signal, self._on_hangup)
-        self._renewal = Renewal(self._processes, self._replace_children)
         self._listening = listening
         self._announce = announce
         self._show = show
@@ -78,6 +77,13 @@ class Supervisor:
         self._celery: list[Child] = []
         self._stores: list[Child] = []
         self._redis: list[Child] = []
+        replacement = Replacement(
+            self._web,
+            lambda: (*self._shipper, *self._exporter, *self._celery),
+            lambda service: self._launch(service, self._web),
+            self._force,
+        )
+        self._renewal = Renewal(self._processes, replacement)
         self._analytics = AnalyticsPreparation(migrate=migrate)
         self._presence = Presence(self._children)
         self._monitor = HostMonitor(
@@ -104,24 +110,6 @@ class Supervisor:
             self._on_stop_signal()  # The terminal in which `serve` was started is gone.
         else:
             self._renewal.begin()
-
-    async def _replace_children(self) -> None:
-        """Replaces web workers one by one, each by one that serves before the former ends, then restarts the others
-        that hold secrets."""
-        for former in list(self._web):
-            successor = self._launch(former.service, self._web)
-            try:
-                await asyncio.shield(successor.started)
-            except StartError:
-                self._web.remove(successor)
-                raise
-            former.hang_up()
-            # Clients that are busy leave with their next answers; what is idle afterwards closes without one.
-            await asyncio.sleep(_LEAVE_SECONDS)
-            await former.stop(force=self._force)
-            self._web.remove(former)
-        for child in (*self._shipper, *self._exporter, *self._celery):
-            child.restart()
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         starting = asyncio.create_task(work)
@@ -157,14 +145,14 @@ class Supervisor:
             shipping.cancel()
 
     async def _start_web(self, sandboxes: list[Child]) -> None:
-        await _all_started(self._redis)
+        await all_started(self._redis)
         # The wait has no time limit, because another host's migration may take long.
         await in_background(partial(preparation.prepare_database, self._base_url, self._show, migrate=self._migrate))
-        await _all_started(sandboxes)
+        await all_started(sandboxes)
         for number in range(1, settings.WEB_WORKERS + 1):
             worker = web.WebWorker(number, self._listening, self._prestop_seen, drain_seconds=settings.DRAIN_SECONDS)
             self._launch(worker, self._web)
-        await _all_started(self._web)
+        await all_started(self._web)
 
     async def _start_shipper(self, engines: list[Child]) -> None:
         """Starts the shipper once the analytics store is there with its tables. Nothing else waits for either."""
@@ -245,12 +233,3 @@ class Supervisor:
                 await asyncio.wait_for(self._force.wait(), settings.PRESTOP_SECONDS)
             # A signal that ended the wait of PRESTOP_SECONDS does not also cut the drain of streams short.
             self._force.clear()
-
-
-async def _all_started(children: list[Child]) -> None:
-    try:
-        async with asyncio.timeout(_START_SECONDS):
-            await asyncio.gather(*(asyncio.shield(child.started) for child in children))
-    except TimeoutError:
-        late = ", ".join(child.service.role for child in children if not child.started.done())
-        raise StartError(f"{late} not ready within {_START_SECONDS:.0f} seconds") from None

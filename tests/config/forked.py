@@ -10,12 +10,20 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeAlias
 
-from config.supervisor import fork_server
+from typing_extensions import override
+
+from config.supervisor import fork_server, run_files
+from config.supervisor.children import Child, Service, StartError, all_started
 from config.supervisor.processes import Process, Processes, Program
+from config.supervisor.replacement import Replacement
+from config.supervisor.web import WebWorker
+from tests.waiting import eventually
 
 # One item for each signal that the fork server got.
 Stops: TypeAlias = "asyncio.Queue[None]"
@@ -37,6 +45,17 @@ def write(descriptor: int, text: str) -> None:
 
 def wait(*_: str) -> None:
     _print("waiting\n")
+    signal.pause()
+
+
+def serve(descriptor: int, file: str, value: str) -> None:
+    """Is a web worker that leaves the value which it was started with in a file. The value `bad` has it fail."""
+    if value == "bad":
+        fail()
+    # A worker that is told of its successor goes on until it is stopped.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    Path(file).with_suffix(f".{os.getpid()}").write_text(value, encoding="utf-8")
+    os.write(descriptor, b".")
     signal.pause()
 
 
@@ -121,6 +140,55 @@ async def _ended_at_once(processes: Processes, stops: Stops) -> int:
     return 0
 
 
+class _Worker(WebWorker):
+    """Has the value of `values` at the moment in which it is started."""
+
+    def __init__(self, number: int, listening: socket.socket, values: dict[str, str], folder: Path) -> None:
+        super().__init__(number, listening, listening.fileno(), drain_seconds=0)
+        self._values = values
+        self._file = folder / self.role
+
+    @override
+    def program(self) -> Program:
+        *_, serving = super().program().descriptors
+        return Program([str(self._file), self._values[self.role]], _function("serve"), [serving])
+
+    def value(self, folder: Path) -> str | None:
+        """Returns the value of the process that runs, or None until it serves."""
+        pid = run_files.read(folder / f"{self.role}.pid")
+        return run_files.read(self._file.with_suffix(f".{pid}"))
+
+
+async def _one_does_not_start(processes: Processes, _: Stops) -> int:
+    """Three workers get new values. The third dies meanwhile and is restarted with its own; the second refuses it."""
+    with tempfile.TemporaryDirectory() as name, socket.socket() as listening:
+        folder, web, force = Path(name), list[Child](), asyncio.Event()
+        values = {f"web-{number}": "former" for number in (1, 2, 3)}
+        workers = [_Worker(number, listening, values, folder) for number in (1, 2, 3)]
+
+        def launch(service: Service) -> Child:
+            web.append(Child(service, processes, run_dir=folder))
+            web[-1].launch()
+            return web[-1]
+
+        await all_started([launch(worker) for worker in workers])
+        replacement = Replacement(web, lambda: (), launch, force)
+        before = replacement.restarts()
+        values.update({"web-1": "new", "web-2": "bad", "web-3": "new"})
+        third = web[2]
+        third.restart()
+        await eventually(lambda: third.restarts == 1 and third.is_up and workers[2].value(folder) == "new")
+        try:
+            await replacement.replace()
+        except StartError as error:
+            _print(f"{error}: {' '.join(str(worker.value(folder)) for worker in workers)}\n")
+        values.update({worker.role: "former" for worker in workers})
+        await replacement.replace_back(before)
+        _print(f"{len(web)}: {' '.join(str(worker.value(folder)) for worker in workers)}\n")
+        await asyncio.gather(*(child.stop(force=force) for child in web))
+    return 0
+
+
 async def _dies(processes: Processes, _: Stops) -> int:
     os.kill(os.getpid(), signal.SIGKILL)
     await asyncio.Event().wait()
@@ -135,6 +203,7 @@ _STORIES: dict[str, Callable[[Processes, Stops], Awaitable[int]]] = {
     "leaves_a_child": _leaves_a_child,
     "signalled": _signalled,
     "ended_at_once": _ended_at_once,
+    "one_does_not_start": _one_does_not_start,
     "dies": _dies,
 }
 

@@ -70,6 +70,13 @@ def test_import__failed__is_logged_and_ends_nothing() -> None:
     assert "imported_before=True\nexit_code=0" in output
 
 
+def test_workers__one_does_not_start_with_new_secrets__those_before_it_are_replaced_back() -> None:
+    code, output, errors = play("one_does_not_start")
+
+    assert output == "web-2 ended with exit code 1: new former new\n3: former former former\n", errors
+    assert code == 0
+
+
 def test_supervisor__ended__gives_its_exit_code_and_leaves_no_child() -> None:
     code, output, _ = play("leaves_a_child")
 
