@@ -46,7 +46,7 @@ class Host(models.Model):
     instance = models.CharField(max_length=32)
     version = models.CharField(max_length=100)
     started_at = models.DateTimeField()
-    seen_at = models.DateTimeField(db_index=True)
+    seen_at = models.DateTimeField()
     left_at = models.DateTimeField(null=True, blank=True)
     # The keys are `web_workers`, `ready`, `in_flight`, `unshipped_bytes` and `children_down`.
     report = models.JSONField(default=dict)
