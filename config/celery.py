@@ -1,4 +1,4 @@
-"""The Celery application; `celery -A config worker --beat` runs it."""
+"""The Celery application; `manage.py celery_worker` runs it with beat."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Celery's worker with beat in one process.
 
-`celery -A config worker --beat` runs beat in a forked process, which outlives a worker that is killed. Here beat is a
-thread, and tasks run in threads, because the ClickHouse client and its engine do not survive a fork.
+`celery -A config worker --beat` runs beat in a forked process, which outlives a worker that is killed, and whose own
+end the worker does not notice: then nothing is scheduled, and no supervisor has anything to restart. Here beat is a
+thread, with which the process ends. Tasks run in threads too, because the ClickHouse client and its engine do not
+survive a fork.
 """
 
 from __future__ import annotations
@@ -17,10 +19,10 @@ from celery.signals import worker_ready, worker_shutting_down
 
 from config.celery import app
 
-_CONCURRENCY = 2
+CONCURRENCY = 2
 
 
-def main() -> None:
+def main(concurrency: int = CONCURRENCY) -> None:
     # Django's checks look at the code, not at the host, and import every page of the service: a third of this process's
     # start. `make check` runs them.
     os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
@@ -39,7 +41,7 @@ def main() -> None:
     worker_shutting_down.connect(end, weak=False)
     worker = app.Worker(
         pool_cls="threads",
-        concurrency=_CONCURRENCY,
+        concurrency=concurrency,
         loglevel="WARNING",
         quiet=True,
         without_gossip=True,
@@ -50,7 +52,7 @@ def main() -> None:
 
 
 def _end_with(beat: threading.Thread) -> None:
-    """Ends the worker when its beat has died, so that the supervisor starts both again."""
+    """Ends the worker when its beat has died, so that whoever supervises the process starts both again."""
     default_hook = threading.excepthook
 
     def ended(failure: threading.ExceptHookArgs) -> None:

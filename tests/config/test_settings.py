@@ -125,6 +125,7 @@ def test_settings__bad_value__start_refused_by_name(tmp_path: Path, name: str, v
     [
         ["manage.py", "serve"],
         ["manage.py", "migrate_all"],
+        ["manage.py", "celery_worker"],
         ["-m", "celery", "-A", "config", "worker"],
         ["-m", "daphne", "config.asgi:application"],
     ],

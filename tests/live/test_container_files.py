@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -56,10 +58,16 @@ def _sign_in_over_plain_http(service: LiveService) -> None:
         assert (answer.status_code, answer.url.partition("?")[0]) == (200, f"{service.base_url}/admin/")
 
 
+def _beat(service: LiveService) -> str:
+    """Returns who schedules tasks."""
+    with closing(sqlite3.connect(service.var_dir / "db.sqlite3")) as database:
+        return "".join(holder for (holder,) in database.execute("SELECT holder FROM core_lease WHERE name = 'beat'"))
+
+
 def _here(command: list[str]) -> list[str]:
     """Returns the same command with this environment's programs."""
-    program = {"python": sys.executable, "celery": str(Path(sys.executable).with_name("celery"))}[command[0]]
-    return [program, *command[1:]]
+    assert command[0] == "python"
+    return [sys.executable, *command[1:]]
 
 
 def test_dockerfile__installs__as_the_makefile_does() -> None:
@@ -192,20 +200,14 @@ def test_compose__web_and_worker__run_beside_each_other(start_service: StartServ
     assert web.pid("celery") is None
     assert web.pid("sandbox") is None
     _sign_in_over_plain_http(web)
-    log_file = tmp_path / "worker.log"
+    environment = minimal_environment(web.var_dir)
 
-    with log_file.open("wb") as log:
-        worker = subprocess.Popen(
-            [*_here(_compose_command("worker")), "--loglevel", "INFO"],
-            cwd=ROOT,
-            env=minimal_environment(web.var_dir),
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+    worker = subprocess.Popen(_here(_compose_command("worker")), cwd=ROOT, env=environment)
     try:
-        wait_until(lambda: " ready." in log_file.read_text(encoding="utf-8"), seconds=START_SECONDS)
-        wait_until(lambda: "beat: Starting" in log_file.read_text(encoding="utf-8"), seconds=START_SECONDS)
+        wait_until(lambda: f"process {worker.pid} " in _beat(web), seconds=START_SECONDS, what="it to schedule")
+        ask = [sys.executable, "-m", "celery", "-A", "config", "inspect", "ping"]
+        subprocess.run(ask, cwd=ROOT, env=environment, check=True, capture_output=True)
     finally:
         worker.terminate()
-        worker.wait(timeout=START_SECONDS)
+        assert worker.wait(timeout=START_SECONDS) == 0
     assert web.stop() == 0
