@@ -75,6 +75,16 @@ def test_deployed__rules_and_dashboard__are_eight_and_one() -> None:
     assert all(panel["targets"] for panel in dashboard["panels"])
 
 
+def test_rules__figure_that_may_never_appear__its_absence_fires_too() -> None:
+    rules = (ROOT / "deploy" / "monitoring" / "prometheus-rules.yaml").read_text(encoding="utf-8")
+    document = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    late = re.findall(r"^\| `(\w+)` \| gauge \| .*left out before", document, re.MULTILINE)
+
+    used = [name for name in late if name in rules]
+    assert used
+    assert [name for name in used if f"absent({name})" not in rules] == []
+
+
 def test_metrics__on_the_main_port__to_keys_with_the_scope_and_of_their_project(live_service: LiveService) -> None:
     def ask(key: str) -> requests.Response:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
