@@ -5,26 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
-from django.conf import settings
-
+from config import disks
 from config.deployment.problem import Problem
 
 _LITTLE_DISK, _NO_DISK = 2 << 30, 256 << 20
 
 
 def check() -> Iterator[Problem]:
-    disks: set[int] = set()
-    for name in ("VAR_DIR", "SPOOL_DIR"):
-        folder: Path = getattr(settings, name)
-        # `serve` makes those that are missing.
-        existing = next(path for path in (folder, *folder.parents) if path.exists())
-        disk = existing.stat().st_dev
+    named = disks.disks()
+    for name, folder in disks.folders():
+        existing = disks.existing(folder)
         if not existing.is_dir() or not os.access(existing, os.W_OK):
             yield Problem("disk", f"{name} {folder} cannot be written.")
-        elif disk not in disks:
-            disks.add(disk)
+        elif name in named:
             yield from _room(f"{name} {folder}", shutil.disk_usage(existing).free)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from prometheus_client.core import Metric
 
 from analytics.monitoring import SPOOL, TRACE_EXPORT, ping_store
+from config.disks import disks
 from core.processes.monitoring import SECRETS, TASKS, Alarm, Found, Subject, gauge, ping_database
 from gateway.worker.monitoring import BUDGETS, ping_redis
 from rollouts.monitoring import ROLLOUTS
@@ -29,22 +31,36 @@ STORES: dict[str, Callable[[], None]] = {
 STORE_SECONDS = 5.0
 
 
-def _disk() -> dict[str, Any]:
-    found = os.statvfs(settings.VAR_DIR)
+def _disks() -> dict[str, Any]:
+    """Returns the room for VAR_DIR, and in `elsewhere` that for folders on file systems of their own, by name."""
+    elsewhere = {name: _room(folder) for name, folder in disks().items() if name != "VAR_DIR"}
+    return {**_room(settings.VAR_DIR), "elsewhere": elsewhere}
+
+
+def _room(folder: Path) -> dict[str, int]:
+    found = os.statvfs(folder)
     return {"free_bytes": found.f_bavail * found.f_frsize, "total_bytes": found.f_blocks * found.f_frsize}
 
 
+def _by_folder(found: Found) -> Mapping[str, Mapping[str, int]]:
+    return {"VAR_DIR": found, **found["elsewhere"]}
+
+
 def _disk_metrics(found: Found) -> Iterable[Metric]:
-    yield gauge("disk_free_bytes", "What VAR_DIR's file system has left.", (), [((), found["free_bytes"])])
-    yield gauge("disk_bytes", "The size of VAR_DIR's file system.", (), [((), found["total_bytes"])])
+    rooms = _by_folder(found).items()
+    free = [((folder,), room["free_bytes"]) for folder, room in rooms]
+    yield gauge("disk_free_bytes", "What the file system of a folder has left.", ["folder"], free)
+    total = [((folder,), room["total_bytes"]) for folder, room in rooms]
+    yield gauge("disk_bytes", "The size of the file system of a folder.", ["folder"], total)
 
 
 def _disk_alarms(found: Found) -> Iterable[Alarm]:
-    if found["free_bytes"] < settings.DISK_LOW_BYTES:
-        yield Alarm("disk_low", f"{found['free_bytes'] // 2**20} MiB are left for VAR_DIR.")
+    for folder, room in _by_folder(found).items():
+        if room["free_bytes"] < settings.DISK_LOW_BYTES:
+            yield Alarm("disk_low", f"{room['free_bytes'] // 2**20} MiB are left for {folder}.", folder)
 
 
-DISK = Subject(_DISK, _disk, 2.0, _disk_metrics, _disk_alarms)
+DISK = Subject(_DISK, _disks, 2.0, _disk_metrics, _disk_alarms)
 
 
 def children_subject(children: Children) -> Subject:

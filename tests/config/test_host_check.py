@@ -17,8 +17,10 @@ GIB, MIB = 1 << 30, 1 << 20
 
 
 @pytest.fixture
-def var(settings: Settings, tmp_path: Path) -> Path:
+def var(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     settings.VAR_DIR, settings.SPOOL_DIR = tmp_path, tmp_path / "spool"
+    settings.GATEWAY_FILE_DIR = tmp_path
+    monkeypatch.setitem(settings.DATABASES["default"], "NAME", str(tmp_path / "db.sqlite3"))
     return tmp_path
 
 
