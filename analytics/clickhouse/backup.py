@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -99,8 +99,11 @@ def restore(place: str, former_database: str, *, show: Callable[[Progress], None
         raise BackupFailedError("the backup names a database that is no plain name")
     _run(f"RESTORE DATABASE {former_database} AS {database()} FROM {place} ASYNC", show)
     for (table,) in client.execute(_WITH_PARTS):
-        client.execute(f"DETACH TABLE {table} SYNC")
-        client.execute(f"ATTACH TABLE {table}")
+        try:
+            client.execute(f"DETACH TABLE {table} SYNC")
+        finally:
+            # Nothing drops a table that is detached, and nothing can be restored in its place.
+            client.execute(f"ATTACH TABLE IF NOT EXISTS {table}")
 
 
 def is_empty() -> bool:
@@ -123,22 +126,39 @@ def _run(statement: str, show: Callable[[Progress], None], collected: Callable[[
         [(identifier, _)] = client.execute(statement)
     except AnalyticsQueryError as error:
         raise BackupFailedError(_reason(error.reason)) from error
-    unseen = 0
-    while True:
-        found = client.query(_PROGRESS, {"id": identifier}, row=Progress, name="backup.progress")
-        unseen += not found
-        if unseen > _UNSEEN_AT_MOST:
-            raise BackupFailedError("the store does not list the backup that it has begun (system.backups)")
-        for progress in found:
+    try:
+        for progress in _until_ended(identifier):
             if progress.status in _FAILED:
                 raise BackupFailedError(_reason(progress.error))
             if collected is not None and (progress.files or progress.status in _DONE):
                 collected()
                 collected = None
             show(progress)
-            if progress.status in _DONE:
-                return
+    except KeyboardInterrupt:
+        _cancel(identifier)
+        raise
+
+
+def _until_ended(identifier: str) -> Iterator[Progress]:
+    """Yields how far a backup or a restore is; the last one says how it has ended."""
+    unseen = 0
+    while True:
+        found = client.query(_PROGRESS, {"id": identifier}, row=Progress, name="backup.progress")
+        unseen += not found
+        if unseen > _UNSEEN_AT_MOST:
+            raise BackupFailedError("the store does not list the backup that it has begun (system.backups)")
+        yield from found
+        if any(progress.status in _DONE | _FAILED for progress in found):
+            return
         time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _cancel(identifier: str) -> None:
+    """Returns when the store does nothing more for a backup or a restore, which would go on without this process."""
+    for (query,) in client.execute("SELECT query_id FROM system.backups WHERE id = {id:String}", {"id": identifier}):
+        client.execute("KILL QUERY WHERE query_id = {query:String} ASYNC", {"query": query})
+    for _ in _until_ended(identifier):
+        pass
 
 
 def _reason(text: str) -> str:

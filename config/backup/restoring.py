@@ -70,14 +70,11 @@ class Restore:
             if self._log:
                 stack.enter_context(request_log_running())
                 _require_empty_log()
-            self._load(files, archive)
             try:
-                self._finish(erased)
-                release(self._canary)
-            except BaseException:
-                # What was deleted must not be there again, so that a restore is whole or none.
-                self._undo()
-                raise
+                self._load(files, archive)
+                self._complete(erased)
+            except KeyboardInterrupt:
+                raise BackupError(self._interrupted()) from None
 
     def _fetch(self, stored: Iterable[StoredFile], scratch: Path) -> dict[str, Path]:
         """Returns the files, all of which are whole, by their names."""
@@ -136,6 +133,10 @@ class Restore:
                 self._canary = hold_back()
                 if self._log:
                     request_log.load(self._folder, self._log, archive, self._steps)
+        except KeyboardInterrupt:
+            if self._log:
+                store.drop_tables()
+            raise
         except DatabaseError as error:
             if self._log:
                 store.drop_tables()
@@ -157,6 +158,24 @@ class Restore:
             for statement in connection.ops.sequence_reset_sql(no_style(), models):
                 cursor.execute(statement)
         self._steps.write(f"configuration: {rows:,} rows of {len(files)} tables")
+
+    def _complete(self, erased: list[Tombstone]) -> None:
+        try:
+            self._finish(erased)
+            release(self._canary)
+        except BaseException:
+            # What was deleted must not be there again, so that a restore is whole or none.
+            self._undo()
+            raise
+
+    def _interrupted(self) -> str:
+        """Returns what an interrupted restore has left: nothing, unless it was interrupted again."""
+        if self._log is None or store.is_empty():
+            return "Interrupted: both stores are without rows, as before. `manage.py restore` may be run again."
+        return (
+            f"Interrupted twice: the database {store.database()} of the analytics store still has rows. Drop its tables"
+            " (of the embedded engine: delete VAR_DIR/clickhouse), then run `manage.py restore` again."
+        )
 
     def _finish(self, erased: list[Tombstone]) -> None:
         """Brings the tables to this version, and the request log to what was deleted and scored since."""

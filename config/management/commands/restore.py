@@ -42,6 +42,8 @@ class Command(BaseCommand):
             restore.run()
         except (BackupError, StorageError, *_STORE_ERRORS) as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError("Interrupted: nothing was changed.") from None
         except (DatabaseError, InterfaceError) as error:
             raise CommandError(f"The SQL database does not answer: {' '.join(str(error).split())}") from error
         address = place.within(restore.manifest.name).address

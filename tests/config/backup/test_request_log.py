@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from analytics.clickhouse import backup as backups
 from analytics.clickhouse import client
 from analytics.deletion.services import finish_due
 from analytics.models import Deletion, DeletionState
+from config.backup.progress import Steps
 from core.encryption.canary import ensure_canary
 from core.models import ApiKey, Project
 from tests.analytics.deletion.deleting import SECRET, entry, erase, path_of
@@ -126,3 +130,63 @@ def test_restore__whose_archive_clickhouse_refuses__leaves_both_stores_empty(
 
     assert not Project.objects.exists()
     assert client.execute("SELECT name FROM system.tables WHERE database = currentDatabase()") == []
+
+
+def _at_the_first_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    def show(progress: backups.Progress) -> None:
+        assert progress.status in ("RESTORING", "RESTORED")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Steps, "bytes", lambda *_: nullcontext(show))
+
+
+def _while_a_table_is_detached(monkeypatch: pytest.MonkeyPatch) -> None:
+    execute = client.execute
+
+    def interrupted(sql: str, *args: Any, **options: Any) -> Any:
+        result = execute(sql, *args, **options)
+        if sql.startswith("DETACH TABLE"):
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(client, "execute", interrupted)
+
+
+def _after_both_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("config.backup.restoring.migrate_analytics", Mock(side_effect=KeyboardInterrupt))
+
+
+@pytest.mark.parametrize("moment", [_at_the_first_progress, _while_a_table_is_detached, _after_both_are_loaded])
+def test_restore__interrupted__leaves_nothing_and_another_one_works(
+    moment: Callable[[pytest.MonkeyPatch], None], api: APIClient, wipe: Callable[[], None], place: Path
+) -> None:
+    before = figures(api)
+    backup(place)
+    wipe()
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        moment(monkeypatch)
+        with pytest.raises(CommandError, match=r"^Interrupted: both stores are without rows, as before\."):
+            restore(place)
+
+    assert not Project.objects.exists()
+    assert client.execute("SELECT name FROM system.tables WHERE database = currentDatabase()") == []
+    assert client.execute("SELECT count() FROM system.backups WHERE status = 'RESTORING'") == [(0,)]
+    restore(place)
+    assert figures(api) == before
+
+
+def test_restore__interrupted_again_while_it_cleans_up__says_what_is_left(
+    api: APIClient, wipe: Callable[[], None], place: Path
+) -> None:
+    backup(place)
+    wipe()
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _while_a_table_is_detached(monkeypatch)
+        monkeypatch.setattr(backups, "drop_tables", Mock(side_effect=[None, KeyboardInterrupt]))
+        with pytest.raises(CommandError, match=r"^Interrupted twice: the database llm .* still has rows\. Drop its"):
+            restore(place)
+
+    backups.drop_tables()
+    assert "restored: " in restore(place)
