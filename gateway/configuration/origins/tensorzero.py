@@ -248,14 +248,17 @@ class _Function:
     def _template(self, path: Path, role: str) -> str:
         """Returns the text of a template, of the present form or of the one before it."""
         given = self._remaining.take_text(*path, "templates", role, "path")
+        field: Path = (*path, "templates", role, "path")
         older = self._remaining.take(*path, f"{role}_template")
         if not given and older:
             given = str(older.get("path", "")) if isinstance(older, Mapping) else str(older)
+            field = (*path, f"{role}_template")
         instructions = self._remaining.take_text(*path, "system_instructions") if role == "system" else ""
-        given = given or instructions
+        if not given:
+            given, field = instructions, (*path, "system_instructions")
         if not given:
             return ""
-        return checked_text(self._remaining, (*path, "templates", role), self._content(given, path).strip())
+        return checked_text(self._remaining, (*path, "templates", role), self._content(given, field).strip())
 
     def _schema(self) -> dict[str, Any] | None:
         given = self._remaining.take(*self._path, "output_schema")
@@ -272,6 +275,11 @@ class _Function:
 
     def _content(self, name: str, path: Path) -> str:
         try:
-            return (self._folder / name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
+            file = (self._folder / name).resolve()
+            # A configuration of somebody else must not bring along what this host keeps for itself.
+            if not file.is_relative_to(self._folder.resolve()):
+                problem = f"The file {name} is not in the folder of the configuration."
+                raise InvalidConfigurationError([Problem(path, problem)])
+            return file.read_text(encoding="utf-8")
+        except (OSError, ValueError, RuntimeError):
             raise InvalidConfigurationError([Problem(path, f"The file {name} cannot be read.")]) from None

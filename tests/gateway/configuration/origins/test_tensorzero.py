@@ -172,7 +172,7 @@ def test_read__weights__are_told_to_be_a_rollout() -> None:
         (provider('type = "azure"\nendpoint = "${NOT_SET}"'), "models.m.providers.p.endpoint: The variable NOT_SET"),
         (
             '[functions.f]\ntype = "chat"\n[functions.f.variants.v]\nsystem_template = "gone.minijinja"',
-            "functions.f.variants.v: The file gone.minijinja cannot be read.",
+            "functions.f.variants.v.system_template: The file gone.minijinja cannot be read.",
         ),
     ],
 )
@@ -183,3 +183,38 @@ def test_import_from__wrong_file__says_where(text: str, sentence: str, tmp_path:
         output("import_from", "tensorzero", str(file), "--project", "p", "--yes")
     assert sentence in str(raised.value)
     assert not Project.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["../outside", "deeper/../../outside", "{outside}", "link", "folder/outside"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        "functions.f.variants.v.templates.user.path",
+        "functions.f.variants.v.system_template",
+        "functions.f.variants.v.system_instructions",
+        "functions.f.output_schema",
+    ],
+)
+def test_import_from__file_outside_the_folder__is_refused_by_its_field(name: str, field: str, tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    (folder / "deeper").mkdir(parents=True)
+    outside = tmp_path / "outside"
+    outside.write_text('{"type": "a file of this host"}')
+    (folder / "link").symlink_to(outside)
+    (folder / "folder").symlink_to(tmp_path, target_is_directory=True)
+    name = name.format(outside=outside)
+    file = folder / "tensorzero.toml"
+    file.write_text(f'{field} = "{name}"\n')
+
+    with pytest.raises(CommandError) as raised:
+        output("import_from", "tensorzero", str(file), "--project", "p", "--yes")
+
+    assert f"tensorzero.toml: {field}: The file {name} is not in the folder of the configuration." in str(raised.value)
+    assert not Project.objects.exists()
+
+
+def test_read__configuration_behind_a_link__reads_its_own_files(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(FILES, target_is_directory=True)
+    versions = imported(WHOLE.read_text(), tmp_path / "link").project["prompts"]["greet"]["versions"]
+    assert versions[0]["system_prompt"] == "Greet {{ name }}."
