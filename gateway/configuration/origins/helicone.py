@@ -24,9 +24,9 @@ REASONS: Mapping[str, str] = {
 
 
 def read(values: Any) -> Imported:
-    """Returns the prompts of a list of objects with `name` and `versions`, or of one. Raises
-    InvalidConfigurationError for values of another form."""
-    remaining, given = entries_of(values, "prompts, each with name and versions", REASONS)
+    """Returns the prompts of a list of objects with `name` and `versions`, or of one. Each part may be an answer of the
+    API, which has it as `data` beside `error`. Raises InvalidConfigurationError for values of another form."""
+    remaining, given = entries_of(_unwrapped(values), "prompts, each with name and versions", REASONS)
     prompts: dict[str, Any] = {}
     names: set[str] = set()
     for place in range(len(given)):
@@ -34,10 +34,21 @@ def read(values: Any) -> Imported:
     return Imported({"prompts": prompts} if prompts else {}, remaining.told())
 
 
+def _unwrapped(value: Any) -> Any:
+    """Returns prompts, or versions of a prompt, without the answers that they came in."""
+    if isinstance(value, Mapping) and value.keys() == {"data", "error"}:
+        return _unwrapped(value["data"])
+    if isinstance(value, list):
+        return [_unwrapped(one) for one in value]
+    if isinstance(value, Mapping) and "versions" in value:
+        return {**value, "versions": _unwrapped(value["versions"])}
+    return value
+
+
 def _read_prompt(remaining: Remaining, place: str, prompts: dict[str, Any], names: set[str]) -> None:
     name = remaining.take_text(place, "name")
     if not name or name in names:
-        problem = f"{name} is there twice." if name else "Is needed."
+        problem = f"{name} is there twice." if name else "Is needed: a version by itself does not name its prompt."
         raise InvalidConfigurationError([Problem((place, "name"), problem)])
     names.add(name)
     for field in _BOOKKEEPING:

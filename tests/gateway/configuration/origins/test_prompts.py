@@ -148,6 +148,41 @@ def test_langfuse__commit_message_and_bookkeeping__leave_no_note() -> None:
     assert found.notes == []
 
 
+def test_langfuse__answer_to_one_version__is_read_as_it_came() -> None:
+    """All fields of GET /api/public/v2/prompts/NAME, with those null that have no value."""
+    times = {"createdAt": "2026-01-02T03:04:05.678Z", "updatedAt": "2026-01-02T03:04:05.678Z"}
+    nothing = dict.fromkeys(("isActive", "commitMessage", "resolutionGraph"))
+    answer = {"id": "c1", **times, "projectId": "p1", "createdBy": "API", **nothing}
+    content = {
+        "name": "tone",
+        "version": 4,
+        "type": "text",
+        "prompt": "Be kind.",
+        "config": {},
+        "tags": [],
+        "labels": [],
+    }
+    found = langfuse.read({**answer, **content})
+    versions = [{"number": 4, "system_prompt": "Be kind."}]
+    assert found.project["prompts"] == {"tone": {"versions": versions, "labels": {}, "active_version": 4}}
+    assert found.notes == []
+
+
+def test_helicone__answers_of_the_api__are_read_as_they_came() -> None:
+    """The answers to the three questions: the prompts, their versions, and each version with its body."""
+    body = {"model": "gpt-4o", "messages": [{"role": "system", "content": "Be kind."}]}
+    own = {"id": "v1", "prompt_id": "p1", "model": "gpt-4o", "major_version": 1, "minor_version": 0}
+    more = {"commit_message": "first", "environments": ["production"], "created_at": "2026-01-02", "s3_url": "s3://x"}
+    version = {"data": {**own, **more, "prompt_body": body}, "error": None}
+    prompt = {"id": "p1", "name": "tone", "tags": [], "created_at": "2026-01-02"}
+    found = helicone.read({"data": [{**prompt, "versions": {"data": [version], "error": None}}], "error": None})
+    told_first = {"number": 1, "system_prompt": "Be kind.", "model": "gpt-4o", "commit_message": "1.0: first"}
+    assert found.project["prompts"] == {
+        "tone": {"versions": [told_first], "active_version": 1, "labels": {"production": 1}}
+    }
+    assert found.notes == []
+
+
 def test_helicone__environment__is_a_label() -> None:
     prompt = helicone_of({}, environments=["production"]).project["prompts"]["p"]
     assert (prompt["labels"], prompt["active_version"]) == ({"production": 1}, 1)
@@ -166,6 +201,11 @@ def test_helicone__model_of_the_version__counts_where_the_body_has_none() -> Non
         ("langfuse", "[" * 100_000, "prompts.json: Is no JSON: "),
         ("langfuse", "5", "Must be a list of versions of prompts."),
         ("langfuse", '[{"name": "p", "versions": [1, 2]}]', "0.version: Is needed: the API's list"),
+        (
+            "langfuse",
+            json.dumps({"data": [{"name": "p", "type": "text", "versions": [1], "labels": []}], "meta": {"page": 1}}),
+            "0.version: Is needed: the API's list of prompts has no contents",
+        ),
         ("langfuse", '[{"version": 1, "prompt": "a"}]', "0.name: Is needed."),
         ("langfuse", '[{"name": "p", "version": 1, "prompt": 5}]', "0.prompt: Must be a text or a list of messages."),
         (
@@ -173,7 +213,7 @@ def test_helicone__model_of_the_version__counts_where_the_body_has_none() -> Non
             json.dumps([{"name": "p", "version": 1, "prompt": "a"}] * 2),
             "1.version: Version 1 of p is there twice.",
         ),
-        ("helicone", "{}", "0.name: Is needed."),
+        ("helicone", "{}", "0.name: Is needed: a version by itself does not name its prompt."),
         ("helicone", '[{"name": "p", "versions": 1}]', "0.versions: Must be a list."),
         ("helicone", json.dumps([{"name": "p", "versions": []}] * 2), "1.name: p is there twice."),
     ],
