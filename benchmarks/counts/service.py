@@ -115,7 +115,9 @@ class ExtraWorker:
         listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = listening.getsockname()[1]
         prestop, self._prestop = os.pipe()
-        descriptors = listening.fileno(), prestop
+        # Whether it serves is asked by HTTP: nothing else does here.
+        serving = os.open(os.devnull, os.O_WRONLY)
+        descriptors = listening.fileno(), prestop, serving
         command = [*under, sys.executable, "-m", "benchmarks.counts.worker", *map(str, descriptors), str(self.probe)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -130,6 +132,7 @@ class ExtraWorker:
             )
         listening.close()
         os.close(prestop)
+        os.close(serving)
 
     def endpoint(self, of_service: Endpoint) -> Endpoint:
         return replace(of_service, port=self.port)

