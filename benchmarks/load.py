@@ -217,14 +217,15 @@ def percentiles(seconds: list[float]) -> tuple[float | None, float | None]:
     return round(ordered[len(ordered) // 2] * 1000, 3), round(ordered[min(last, int(len(ordered) * 0.99))] * 1000, 3)
 
 
-def encode(plan: Plan) -> bytes:
-    """Returns the bytes of the plan's request, head and body."""
+def encode(plan: Plan, text: str = payloads.TEXT) -> bytes:
+    """Returns the bytes of a request of the plan, head and body, whose message is `text`, repeated or cut."""
     body = payloads.request_body(
         plan.model,
         size=plan.body_bytes,
         stream_events=plan.stream_events,
         more=plan.fields,
         protocol=payloads.protocol_of(plan.path),
+        text=text,
     )
     headers = {
         "host": f"127.0.0.1:{plan.port}",

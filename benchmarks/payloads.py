@@ -14,6 +14,7 @@ ANSWER_END = b"the-answer-ends-here"
 EVENT_WORD = b"streamedword"
 PROMPT_TOKENS = 250
 ANSWER_TOKENS = 300
+TEXT = "Tell me about the sea and the ships on it. "
 
 _CREATED = 1_760_000_000
 
@@ -241,30 +242,31 @@ def request_body(
     stream_events: int = 0,
     more: Mapping[str, Any] | None = None,
     protocol: Protocol = CHAT,
+    text: str = TEXT,
 ) -> bytes:
     """Returns a request of `size` bytes; with `stream_events` it requests a stream of that many words. `more` are
-    further fields; a `prompt_config` among them takes the place of the system message."""
+    further fields; a `prompt_config` among them takes the place of the system message. `text` is repeated or cut."""
     if protocol is GEMINI:
-        return _gemini_request(size, stream_events or 256)
+        return _gemini_request(size, stream_events or 256, text)
     fields: dict[str, Any] = {"model": model, "temperature": 0.5}
     fields["max_output_tokens" if protocol.name == "responses" else "max_tokens"] = stream_events or 256
     fields |= more or {}
     if stream_events:
         fields |= {"stream": True} | ({"stream_options": {"include_usage": True}} if protocol is CHAT else {})
-    return _request_with(fields, _text(size - len(_request_with(fields, "", protocol))), protocol)
+    return _request_with(fields, _text(size - len(_request_with(fields, "", protocol)), text), protocol)
 
 
-def _text(size: int) -> str:
-    return ("Tell me about the sea and the ships on it. " * (max(size, 0) // 43 + 1))[: max(size, 1)]
+def _text(size: int, text: str) -> str:
+    return (text * (max(size, 0) // len(text) + 1))[: max(size, 1)]
 
 
-def _gemini_request(size: int, max_tokens: int) -> bytes:
+def _gemini_request(size: int, max_tokens: int, text: str) -> bytes:
     fields = {
         "systemInstruction": {"parts": [{"text": "You are a helpful assistant."}]},
         "generationConfig": {"temperature": 0.5, "maxOutputTokens": max_tokens},
     }
     overhead = len(_json({**fields, "contents": [{"role": "user", "parts": [{"text": ""}]}]}))
-    return _json({**fields, "contents": [{"role": "user", "parts": [{"text": _text(size - overhead)}]}]})
+    return _json({**fields, "contents": [{"role": "user", "parts": [{"text": _text(size - overhead, text)}]}]})
 
 
 def _request_with(fields: dict[str, Any], text: str, protocol: Protocol) -> bytes:

@@ -33,7 +33,7 @@ def entries(count: int, *, seed: int, same_texts: bool = False, texts: bool = Tr
     """Returns `count` records of the last seconds; another `seed` gives other requests, sessions and texts. With
     `same_texts` all have the texts of `benchmarks.gateway`, without `texts` none has any."""
     chance = random.Random(seed)
-    sentences = _sentences()
+    known = sentences()
     now = time.time_ns() // 1000
     made = []
     for number in range(count):
@@ -41,23 +41,23 @@ def entries(count: int, *, seed: int, same_texts: bool = False, texts: bool = Tr
         if same_texts:
             bodies = payloads.request_body(model), payloads.answer()
         else:
-            bodies = _request(model, _text(chance, sentences)), _answer(model, _text(chance, sentences))
+            bodies = _request(model, text(chance, known)), _answer(model, text(chance, known))
         record = _record(number, now - (count - number) * 100, chance, provider, model)
         answered = record.outcome is Outcome.SUCCESS
         made.append(SpoolEntry(record, *(bodies[0], bodies[1] if answered else b"") if texts else ()))
     return made
 
 
-def _sentences() -> list[str]:
+def sentences() -> list[str]:
     """Returns the sentences of the texts that generated histories have, by the way of the product's own messages."""
     rows = [json.loads(line) for line in OWN_TEXTS.read_text(encoding="utf-8").splitlines()]
     contents = [message["content"] for row in rows for message in row["messages"]]
     return [f"{one.strip('. ')}. " for content in contents if isinstance(content, str) for one in content.split(". ")]
 
 
-def _text(chance: random.Random, sentences: Sequence[str]) -> str:
+def text(chance: random.Random, known: Sequence[str]) -> str:
     """Returns text in sentences of a language, some of whose words are as rare as names are."""
-    parts = chance.choices(sentences, k=_SENTENCES)
+    parts = chance.choices(known, k=_SENTENCES)
     parts.insert(chance.randrange(_SENTENCES // 4), f"{word(chance.randrange(WORDS))} {word(chance.randrange(WORDS))} ")
     return "".join(parts)
 
