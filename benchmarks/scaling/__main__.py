@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from benchmarks.scaling import figures, tables
+from benchmarks.scaling import figures, on_hosts, tables
 from benchmarks.scaling.inputs import Mix, Shape
 from benchmarks.targets.base import ROOT
 
@@ -32,17 +32,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     _add(parser, "the requests", Mix)
     _add(parser, "the servers", Shape)
+    on_hosts.add_options(parser)
     options = parser.parse_args(arguments)
+    if refused := on_hosts.fault(options):
+        parser.error(refused)
     try:
-        mix, shape = _given(options, Mix), _given(options, Shape)
-        steps = [(rate, False) for rate in options.rate or ()] or tables.STEPS
-        printed = tables.page(figures.measured(), figures.prices(options.prices), mix, shape, steps)
+        printed = _tables(options, figures.measured())
     except (ValueError, msgspec.ValidationError) as error:
         parser.error(str(error))
+    if on_hosts.asked(options):
+        return _on_hosts(options)
     for name, table in printed.items():
         print(f"## {name}\n\n{table}\n")
     if options.write_docs:
         write(PAGE, printed)
+    return 0
+
+
+def _tables(options: argparse.Namespace, measured: figures.Measured) -> dict[str, str]:
+    mix, shape = _given(options, Mix), _given(options, Shape)
+    steps = [(rate, False) for rate in options.rate or ()] or tables.STEPS
+    return tables.page(measured, figures.prices(options.prices), mix, shape, steps)
+
+
+def _on_hosts(options: argparse.Namespace) -> int:
+    try:
+        found = on_hosts.run(options)
+    except on_hosts.FAILURES as error:
+        print(f"the hosts did not run to the end: {error}", file=sys.stderr)
+        return 1
+    print(found.text)
+    on_hosts.write(found, options)
+    if options.write_docs:
+        # The page has the figures of the file, whether it was just written or not.
+        write(PAGE, _tables(options, figures.measured()) | found.check)
     return 0
 
 
