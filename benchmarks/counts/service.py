@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-import psutil
 from typing_extensions import override
 
 from benchmarks import processes
@@ -89,9 +88,6 @@ class Counted(Ours):
             )
             for target in SURFACES
         }
-
-    def process_of(self, role: str) -> psutil.Process:
-        return next(psutil.Process(pid) for pid, name in self.roles().items() if name == role)
 
     def start_worker(self, name: str, *, under: Callable[[Path], list[str]] = lambda _: []) -> ExtraWorker:
         """Starts a web worker; `under` returns the command that runs it, given the worker's folder."""

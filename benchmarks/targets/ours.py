@@ -16,6 +16,7 @@ from analytics.shipper.spool_status import read_status
 from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint, Target, run_step
 from benchmarks.waiting import wait_until
+from config.supervisor import run_files
 
 # The model has a price, so that the cost of every request is computed; its name is the clients' form.
 _MODEL = "gpt-4o-mini"
@@ -105,7 +106,23 @@ class Ours(Target):
     def roles(self) -> dict[int, str]:
         """Returns the roles of the processes that the supervisor watches, by their process ids."""
         files = (self.workspace / "var" / "run").glob("*.pid")
-        return {int(file.read_text(encoding="ascii")): file.stem for file in files}
+        # The file of a process that ends meanwhile is gone.
+        return {int(pid): file.stem for file in files if (pid := run_files.read(file)) is not None}
+
+    def process_of(self, role: str, *, seconds: float = _START_SECONDS) -> psutil.Process:
+        """Returns the process of the role. Raises TimeoutError, which names the role, when none starts in time.
+
+        The supervisor writes the file of a new process a moment after its start, which is long on a busy machine.
+        """
+
+        found: list[int] = []
+
+        def is_found() -> bool:
+            found[:] = (pid for pid, name in self.roles().items() if name == role)
+            return bool(found)
+
+        wait_until(is_found, f"no process of the service runs as {role}", seconds=seconds)
+        return psutil.Process(found[0])
 
     def _web_workers(self) -> set[int]:
         return {pid for pid, role in self.roles().items() if role.startswith("web-")}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from benchmarks.counts import bounds
 from benchmarks.counts.kernel import Trace, most_frequent
+from benchmarks.targets.ours import Ours
+from config.supervisor import run_files
 from tests.live.service import ROOT, minimal_environment
 
 _FILE = """\
@@ -86,6 +90,28 @@ def test_slack__of_a_count__is_a_share_or_the_least_and_short(counted: float, bo
 
     assert raised == pytest.approx(bound, rel=0.01, abs=30)
     assert raised >= counted
+
+
+class _Late(Ours):
+    """A service whose shipper has its file when it is looked for the second time."""
+
+    @override
+    def roles(self) -> dict[int, str]:
+        found = super().roles()
+        run_files.write(self.workspace / "var" / "run" / "shipper.pid", str(os.getpid()))
+        return found
+
+
+def test_process_of__file_comes_late__is_waited_for(tmp_path: Path) -> None:
+    service = _Late(tmp_path)
+    (service.workspace / "var" / "run").mkdir(parents=True)
+
+    assert service.process_of("shipper").pid == os.getpid()
+
+
+def test_process_of__no_file__error_names_the_role(tmp_path: Path) -> None:
+    with pytest.raises(TimeoutError, match="no process of the service runs as shipper"):
+        Ours(tmp_path).process_of("shipper", seconds=0)
 
 
 def test_trace__calls_of_several_threads__are_counted_once_between_the_marks(
