@@ -28,11 +28,12 @@ _CLOSER_RECORDS = "python -m benchmarks.record, whose table has the inserts and 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The maximum of a count, and the reason; `least` is a slack of its own."""
+    """The maximum of a count, and the reason; `share` and `least` are a slack of its own."""
 
     bound: float
     why: str
     least: float | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,11 @@ class Slack:
     share: float
     least: float
 
-    def bound(self, counted: float, least: float | None = None) -> float:
-        raised = counted + max(abs(counted) * self.share, self.least if least is None else least)
+    def bound(self, counted: float, own: Bound | None = None) -> float:
+        """Returns the bound of a count; `own` has the slack of a count that goes by another one."""
+        share = self.share if own is None or own.share is None else own.share
+        least = self.least if own is None or own.least is None else own.least
+        raised = counted + max(abs(counted) * share, least)
         # More than three digits would pretend to an exactness that nobody needs.
         unit = 10.0 ** (min(max(math.floor(math.log10(raised)) - 2, -2), 6) if raised > 0 else 0)
         return round(math.ceil(round(raised / unit, 6)) * unit, 2)
@@ -101,7 +105,7 @@ def write(counted: Mapping[str, Mapping[str, float]], file: Path = FILE) -> None
         name = line.partition(" ")[0]
         value, one = counted.get(workload, {}).get(name), accepted.of(workload, name)
         if value is not None and one is not None:
-            bound = accepted.slack.get(name, accepted.slack["other"]).bound(value, one.least)
+            bound = accepted.slack.get(name, accepted.slack["other"]).bound(value, one)
             line = re.sub(r"bound = [\d_.]+", f"bound = {_number(bound)}", line, count=1)
         lines.append(line)
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -15,7 +15,7 @@ from benchmarks.counts import callgrind, kernel, stores
 from benchmarks.counts.kernel import NotCountedError
 from benchmarks.counts.probe import Mode, Probe
 from benchmarks.counts.service import Counted, ExtraWorker
-from benchmarks.counts.traffic import WORDS, Steps, lanes, stream
+from benchmarks.counts.traffic import WORDS, Steps, lanes, streams
 from benchmarks.targets.base import Endpoint
 from benchmarks.waiting import wait_until_shipped
 
@@ -108,7 +108,7 @@ class Counting:
     async def _work(self, workload: str, read: Callable[[], Reading]) -> int:
         """Does one of the main workloads; returns the units of a batch."""
         if workload == "chunk":
-            await per_chunk(self.plain, self.steps, read, streams=3)
+            await per_chunk(self.plain, self.steps, read, batches=3)
             return _CHUNKS
         await per_request(self.plain if workload == "request" else self.limited, read, batches=5, size=20)
         return 20
@@ -127,7 +127,7 @@ class Counting:
         for name, endpoint in self.surfaces.items():
             surface = self.probed.endpoint(endpoint)
             figures.add(name, await per_request(surface, read, batches=4))
-            figures.add(f"{name}_chunk", await per_chunk(surface, self.steps, read, streams=2))
+            figures.add(f"{name}_chunk", await per_chunk(surface, self.steps, read, batches=2))
         probe.set(Mode.OFF)
         for workload, size in (("request", 1024), ("request_of_60_kb", _LARGE_BYTES)):
             figures.add(workload, await _memory(plain, probe, size))
@@ -149,9 +149,13 @@ class Counting:
 
         await per_request(plain, dict, batches=1, size=10)
         counter.switch("on")
+        await counter.learn_clock()
         figures.add("request", await per_request(plain, read, batches=5, size=10))
         figures.add("request_with_limits", await per_request(limited, read, batches=5, size=10))
-        figures.add("chunk", await per_chunk(plain, self.steps, read, streams=1))
+        figures.add("chunk", await per_chunk(plain, self.steps, read, batches=1))
+        # These are steadier: a turn of the loop serves many, and one long batch holds what the clock does on average.
+        figures.add("request_of_64", await per_request(plain, read, batches=1, size=9, connections=64))
+        figures.add("chunk_of_64", await per_chunk(plain, self.steps, read, batches=1, at_once=64))
         counter.switch("off")
 
     async def _count_records(self, figures: Figures) -> None:
@@ -198,15 +202,16 @@ async def per_request(
 
 
 async def per_chunk(
-    endpoint: Endpoint, steps: Steps, read: Callable[[], Reading], *, streams: int = 5
+    endpoint: Endpoint, steps: Steps, read: Callable[[], Reading], *, batches: int = 5, at_once: int = 1
 ) -> dict[str, float]:
-    """Returns what a chunk in the middle of a stream adds to the readings."""
+    """Returns what a chunk in the middle of a stream adds to the readings: the least of batches of `at_once`
+    streams."""
     found: list[Reading] = []
-    for _ in range(streams):
+    for _ in range(batches):
         readings: list[Reading] = []
-        await stream(endpoint, steps, partial(_append, readings, read))
+        await streams(endpoint, steps, partial(_append, readings, read), number=at_once)
         before, after = readings
-        found.append({name: (after[name] - before[name]) / _CHUNKS for name in after})
+        found.append({name: (after[name] - before[name]) / (_CHUNKS * at_once) for name in after})
     return _least(found)
 
 

@@ -30,19 +30,18 @@ WORDS = Words()
 
 
 class Steps(Pacer):
-    """Sends a word of the one open stream whenever it is asked to."""
+    """Sends a word of each open stream whenever it is asked to."""
 
     def __init__(self) -> None:
         super().__init__(asyncio.get_running_loop(), 1.0)
-        self._stream: Stream | None = None
+        self._streams: list[Stream] = []
 
     @override
     def add(self, stream: Stream) -> None:
-        self._stream = stream
+        self._streams.append(stream)
 
     def advance(self) -> None:
-        if self._stream is not None and not self._stream.step():
-            self._stream = None
+        self._streams = [stream for stream in self._streams if stream.step()]
 
 
 async def start_provider(steps: Steps) -> int:
@@ -103,23 +102,32 @@ async def lanes(endpoint: Endpoint, number: int, *, body_bytes: int = 1024) -> l
     return [await _open(Lane(Connection, request), endpoint.port) for _ in range(number)]
 
 
-async def stream(endpoint: Endpoint, steps: Steps, at: Callable[[], None]) -> None:
-    """Sends one request whose answer comes word by word; `at` is called at the first and the last measured word."""
+async def streams(endpoint: Endpoint, steps: Steps, at: Callable[[], None], *, number: int = 1) -> None:
+    """Sends requests whose answers come word by word, in step: no stream gets a word before all have the one before.
+    `at` is called at the first and the last measured word."""
     request = Request(_encode(endpoint, 1024, WORDS.total), WORDS.total, payloads.protocol_of(endpoint.path))
-    lane = Lane(_WordByWord, request)
-    assert isinstance(lane.connection, _WordByWord)  # noqa: S101 - the class was given
+    behind = number
 
     def on_word(words: int) -> None:
+        nonlocal behind
+        behind -= 1
+        if behind:
+            return
+        behind = number
         if words in (WORDS.first, WORDS.last):
             at()
         steps.advance()
 
-    lane.connection.on_word = on_word
-    await _open(lane, endpoint.port)
+    open_lanes = [Lane(_WordByWord, request) for _ in range(number)]
+    for lane in open_lanes:
+        assert isinstance(lane.connection, _WordByWord)  # noqa: S101 - the class was given
+        lane.connection.on_word = on_word
+        await _open(lane, endpoint.port)
     try:
-        await lane.send()
+        await asyncio.gather(*(lane.send() for lane in open_lanes))
     finally:
-        lane.connection.abort()
+        for lane in open_lanes:
+            lane.connection.abort()
 
 
 async def _open(lane: Lane, port: int) -> Lane:

@@ -26,6 +26,9 @@ other = { share = 0.1, least = 0.5 }
 reads = { bound = 3, why = "One of each side." }
 writes = { bound = 40, least = 5, why = "Three, and what the machine adds." }
 instructions = { bound = 600_000, why = "Where valgrind is." }
+
+[chunk]
+writes = { bound = 9, share = 0.5, why = "One to the client." }
 """
 
 
@@ -71,16 +74,17 @@ def test_broken__count_without_bound__is_named(file: Path) -> None:
 def test_uncounted__bound_without_count__is_named(file: Path) -> None:
     counted = {"request": {"reads": 1.0, "writes": 1.0}}
 
-    assert bounds.load(file).uncounted(counted) == [("request", "instructions")]
+    assert bounds.load(file).uncounted(counted) == [("request", "instructions"), ("chunk", "writes")]
 
 
 def test_write__counts__bounds_are_these_and_their_slack_and_the_rest_stays(file: Path) -> None:
-    bounds.write({"request": {"reads": 2.0, "writes": 3.0}}, file)
+    bounds.write({"request": {"reads": 2.0, "writes": 3.0}, "chunk": {"writes": 4.0}}, file)
 
     text = file.read_text(encoding="utf-8")
     assert 'reads = { bound = 2.5, why = "One of each side." }' in text
     assert 'writes = { bound = 8, least = 5, why = "Three, and what the machine adds." }' in text
     assert 'instructions = { bound = 600_000, why = "Where valgrind is." }' in text
+    assert 'writes = { bound = 6, share = 0.5, why = "One to the client." }' in text
     assert "# A comment stays." in text
 
 
