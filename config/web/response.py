@@ -14,6 +14,10 @@ _FRAMING = frozenset({b"transfer-encoding", b"connection"})
 
 _LINE = b": ".join
 
+# The lines in front of chunks by their sizes, of those that most pieces of a stream have.
+_SMALL = 1024
+_CHUNK_HEADS = tuple(b"%x\r\n" % size for size in range(_SMALL))
+
 # A complete response has this scope. The scope of its request refers to the response by its extensions, so that the two
 # would wait for the garbage collector, together with all that the scope holds.
 _ENDED: Any = {"type": "http", "method": "POST", "path": "", "headers": []}
@@ -64,7 +68,9 @@ class OneWriteCycle(RequestResponseCycle):
         if self.scope["method"] == "HEAD":
             return False
         if not self.disconnected:
-            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+            size = len(data)
+            head = _CHUNK_HEADS[size] if size < _SMALL else b"%x\r\n" % size
+            self.transport.write(b"".join((head, data, b"\r\n")))
         return True
 
     def write_whole(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bool:

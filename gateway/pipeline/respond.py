@@ -85,11 +85,13 @@ class StreamedAnswer:
 
     __slots__ = (
         "_answer",
+        "_ends_at",
         "_framed",
         "_guard",
         "_heartbeat",
         "_loop",
         "_max_bytes",
+        "_plain",
         "_reply",
         "_runtime",
         "_state",
@@ -105,8 +107,10 @@ class StreamedAnswer:
         self._total = runtime.deadlines.total
         self._max_bytes = runtime.answer_bytes
         self._loop = runtime.loop
-        # `_relay` sets both.
+        # `_relay` sets these; `_ends_at` is a time of the loop.
         self._stream: OpenStream
+        self._plain: Callable[[bytes], str]
+        self._ends_at: float
         self._write_piece: Callable[[bytes], bool]
         self._framed: Callable[[list[StreamEvent]], bytes] = sse.frame_all
         self._guard: OutputGuard | None = None
@@ -165,8 +169,11 @@ class StreamedAnswer:
         await self._pass_on(stream.events)
         translator = stream.translator
         self._stream, self._write_piece = stream, self._reply.piece_writer()
+        self._plain = translator.plain
+        self._ends_at = self._loop.time() + self._total - (time.perf_counter() - self._state.started)
+        take = self._take_plain if self._guard is None else self._take
         try:
-            while not await stream.response.deliver(self._take):
+            while not await stream.response.deliver(take):
                 await self._pass_on(stream.events)
                 self._check_time()
             usage = translator.usage
@@ -177,6 +184,19 @@ class StreamedAnswer:
             stream.events = translator.closing()
         except (ProviderError, RecursionError) as error:
             self._note_break(failure_of(error), stream.attempt)
+
+    def _take_plain(self, data: bytes) -> bool:
+        """Does what `_take` does. A chunk that only adds text leaves as it came, and no object is made of it; `_take`
+        gets every other one."""
+        text, now, stream, answer = self._plain(data), self._loop.time(), self._stream, self._answer
+        received = stream.received + len(data)
+        if not text or received > self._max_bytes or now >= self._ends_at or not self._write_piece(data):
+            return self._take(data)
+        stream.received = received
+        answer.output_bytes += len(text)
+        answer.parts.append(data)
+        self._heartbeat.last = now
+        return True
 
     def _take(self, data: bytes) -> bool:
         """Forwards what has arrived of the provider's stream. Returns False when that has to wait for a guardrail or

@@ -187,6 +187,12 @@ class StreamTranslator(Protocol):
         stream."""
         ...
 
+    def plain(self, data: bytes) -> str:
+        """Returns the text that `data` add to the answer, where they are one whole event which does nothing else and
+        leaves as it came; an empty text for any other data. Nothing is taken: what returns a text need not be fed, and
+        all else has to be."""
+        ...
+
     def closing(self) -> list[StreamEvent]:
         """Returns the last chunk (empty delta, `finish_reason`, `usage`), without `[DONE]`; called once at the end of
         the provider's stream. Raises ProviderError(UNUSABLE) when the stream ended before its terminator."""

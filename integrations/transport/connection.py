@@ -201,7 +201,9 @@ class Connection(asyncio.Protocol):
             self.fail(failures.not_http(self.host))
         # One call for all that has arrived: the parser's callbacks, which set these attributes, wake nobody.
         is_handed_over = response.take is not None
-        if is_handed_over:
+        if is_handed_over and response.pieces:
+            # The timer of the wait goes on, and only fires later.
+            self._deadline = self._loop.time() + response.idle
             response.hand_over()
         has_news = not is_handed_over and (response.pieces or (response.status and not had_head))
         if has_news or response.complete:
@@ -249,13 +251,13 @@ class Connection(asyncio.Protocol):
             return
         self._overhead = 0
         response.pieces.append(data)
+        if response.take is not None:
+            # `hand_over` takes the piece before the next read, which is never larger than what may lie unread.
+            return
         response.buffered += len(data)
         if response.buffered > HIGH_WATER_BYTES and not response.is_paused and self._transport is not None:
             response.is_paused = True
             self._transport.pause_reading()
-        if response.take is not None:
-            # `hand_over` will take the piece. The timer of the wait goes on, and only fires later.
-            self._deadline = self._loop.time() + response.idle
 
     def on_message_complete(self) -> None:
         if self._interim:

@@ -32,6 +32,8 @@ from integrations.providers.errors import ProviderError
 
 _decode = despite_usage(lenient(msgspec.json.Decoder(Message).decode))
 _decode_event = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
+_decode_conforming = msgspec.json.Decoder(Event).decode
+_DELTA_BEGINS = b"event: content_block_delta\ndata: "
 _NO_REQUEST = ChatRequest("", False, b"{}", {})
 
 
@@ -109,6 +111,19 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
         self._stop_reason: str | None = None
         self._blocks = 0
         self._tools = False
+
+    @override
+    def _plain_text(self, data: bytes) -> str:
+        event = self._parser.single(data, _DELTA_BEGINS)
+        if not event:
+            return ""
+        try:
+            read = _decode_conforming(event)
+            if not event.isascii():
+                event.decode()
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
+        return (read.delta.text or "") if read.type == "content_block_delta" and read.delta is not None else ""
 
     @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:

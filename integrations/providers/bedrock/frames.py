@@ -115,3 +115,6 @@ class Frames:
 
     def flush(self) -> Iterable[EventStreamMessage]:
         return ()
+
+    def single(self, data: bytes, begin: bytes = b"", /) -> bytes:
+        return b""

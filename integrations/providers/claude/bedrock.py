@@ -118,6 +118,9 @@ class _EventFrames:
     def flush(self) -> tuple[ServerSentEvent, ...]:
         return ()
 
+    def single(self, data: bytes, begin: bytes = b"", /) -> bytes:
+        return b""
+
 
 def _event(payload: bytes) -> ServerSentEvent:
     try:

@@ -35,9 +35,11 @@ class EventParser:
     """Takes bytes and returns the events that they complete. There is one instance per stream; the result does not
     depend on how the bytes are cut."""
 
-    __slots__ = ("_held_cr", "_parts", "_size", "_started")
+    __slots__ = ("_held_cr", "_parts", "_size", "_started", "at_border")
 
     def __init__(self) -> None:
+        # `at_border` is True when the next byte begins an event, after the first one of the stream.
+        self.at_border = False
         self._parts: list[bytes] = []  # `_parts` holds the bytes since the last event ended.
         self._size = 0
         self._held_cr = False  # A CR at the end of a piece may be half of a CRLF, so it waits for the next piece.
@@ -46,12 +48,20 @@ class EventParser:
     def feed(self, data: bytes) -> list[ServerSentEvent]:
         """Returns the events that `data` completes. Raises EventTooLargeError."""
         # Almost every provider sends whole events with LF line ends and nothing left over, and this branch serves them.
-        if self._started and not self._parts and not self._held_cr and data[-2:] == b"\n\n" and _CR not in data:
+        if self.at_border and data[-2:] == b"\n\n" and _CR not in data:
             if data[:6] == b"data: " and data.find(_LF) == len(data) - 2:
                 # One event of one line, as most chunks of a stream are.
                 return [ServerSentEvent(data[6:-2])]
             return _events(data[:-2])
         return self._feed_slowly(data)
+
+    def single(self, data: bytes, begin: bytes = b"data: ") -> bytes:
+        """Returns the data of the event that `data` is, where that is one whole event that begins with `begin` and has
+        one line of data behind it; no bytes for any other data. Nothing is taken: `feed` takes them."""
+        end = len(data) - 2
+        if self.at_border and data.startswith(begin) and data.find(b"\n", len(begin)) == end and data[end:] == b"\n\n":
+            return b"" if _CR in data else data[len(begin) : end]
+        return b""
 
     def flush(self) -> list[ServerSentEvent]:
         """Returns the event that the end of the stream cut off before its blank line, if any (some providers omit the
@@ -59,10 +69,12 @@ class EventParser:
         if self._held_cr:
             self._held_cr = False
             self._parts.append(b"\n")
+        self.at_border = False
         rest, self._parts = b"".join(self._parts), []
         return _events(rest)
 
     def _feed_slowly(self, data: bytes) -> list[ServerSentEvent]:
+        self.at_border = False
         data = self._normalised(data)
         self._parts.append(data)
         self._size += len(data)
@@ -77,6 +89,7 @@ class EventParser:
         complete, separator, rest = joined.rpartition(b"\n\n")
         self._parts = [rest] if rest else []
         self._size = len(rest)
+        self.at_border = not rest and not self._held_cr
         return _events(complete) if separator else []
 
     def _check_size(self) -> None:

@@ -22,6 +22,8 @@ DONE = b"[DONE]"
 """The data of the event that ends a stream of OpenAI's dialect; proxies also add it to streams of other dialects."""
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_BLANKS = 64
+# The streams of some vendors differ from chunk to chunk by more than the text.
+_MAX_LEARNED = 8
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 Event = TypeVar("Event")
@@ -29,12 +31,16 @@ Event_co = TypeVar("Event_co", covariant=True)
 
 
 class Parser(Protocol[Event_co]):
-    """Cuts a stream's bytes into events. Both methods raise UnreadableStreamError; the iterator that `feed` returns
-    raises it too."""
+    """Cuts a stream's bytes into events. `feed` and `flush` raise UnreadableStreamError; the iterator that `feed`
+    returns raises it too."""
 
     def feed(self, data: bytes) -> Iterable[Event_co]: ...
 
     def flush(self) -> Iterable[Event_co]: ...
+
+    def single(self, data: bytes, begin: bytes = ..., /) -> bytes:
+        """Returns the data of the one event that `data` is, none where it may be anything else. Nothing is taken."""
+        ...
 
 
 class DialectStream(ABC, Generic[Event]):
@@ -46,9 +52,12 @@ class DialectStream(ABC, Generic[Event]):
     """
 
     __slots__ = (
+        "_after",
+        "_before",
         "_done",
         "_failure",
         "_head",
+        "_learned",
         "_parser",
         "_redact",
         "_seen",
@@ -72,11 +81,16 @@ class DialectStream(ABC, Generic[Event]):
         self._head = bytearray()
         # `_seen` is True when an event of the dialect has come, after which the first bytes are no longer needed.
         self._seen = False
+        # A chunk that begins with `_before` and ends with `_after` is plain, with its text in between; both are empty
+        # until a plain chunk has come.
+        self._before = self._after = b""
+        self._learned = 0
         self._done = False  # `_done` is True when the stream's end was announced, after which events are ignored.
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         if self._failure is not None:
             raise self._failure
+        self._before = self._after = b""
         if not self._seen and (len(self._head) < _MAX_HEAD_BYTES or self._head[:_MAX_BLANKS].lstrip()[:1] == b"{"):
             self._head += data
         out: list[StreamEvent] = []
@@ -93,6 +107,39 @@ class DialectStream(ABC, Generic[Event]):
         if self._failure is not None and not out:
             raise self._failure
         return out
+
+    def plain(self, data: bytes) -> str:
+        before, after = self._before, self._after
+        begin, end = len(before), len(data) - len(after)
+        if begin and data[:begin] == before and data[end:] == after:
+            # All but the text is that of a plain chunk, and nothing was fed since then.
+            try:
+                text = data[begin:end].decode()
+            except UnicodeDecodeError:
+                return ""
+            # Characters that are not printable may be such as JSON does not allow in a text.
+            if text.isprintable() and '"' not in text and "\\" not in text:
+                return text
+        if self._failure is not None or self._done or not self._seen:
+            return ""
+        text = self._plain_text(data)
+        if text and self._learned < _MAX_LEARNED:
+            self._learn(data, text)
+        return text
+
+    def _plain_text(self, data: bytes) -> str:
+        """Returns the text of a chunk as `plain` does, from its own bytes alone."""
+        return ""
+
+    def _learn(self, data: bytes, text: str) -> None:
+        """Remembers what stands around the text of a plain chunk."""
+        self._learned += 1
+        before, _, after = data.partition(b'"%b"' % text.encode())
+        before, after = before + b'"', b'"' + after
+        # The text may stand elsewhere in the chunk too, or in another form: another one in its place shows it.
+        other = text + "."
+        if self._plain_text(before + other.encode() + after) == other:
+            self._before, self._after = before, after
 
     def closing(self) -> list[StreamEvent]:
         if self._failure is not None:

@@ -57,6 +57,9 @@ class Events:
         bare = _BARE_ERROR.search(self._tail)
         return [*(event.data for event in self._sse.flush()), *([bare[1]] if bare else [])]
 
+    def single(self, data: bytes, begin: bytes = b"", /) -> bytes:
+        return b""
+
 
 class NotJsonError(UnreadableStreamError):
     """The bytes are not JSON objects."""

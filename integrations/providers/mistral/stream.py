@@ -33,6 +33,11 @@ class MistralStream(OpenAIStream):
         self._reworked = False
 
     @override
+    def plain(self, data: bytes) -> str:
+        # The texts are also parts of an answer with references.
+        return ""
+
+    @override
     def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
         if self._thoughts and name != "error":
             return self._rework(data)  # The entry of a thought is added to the chunk in which the thought ends.

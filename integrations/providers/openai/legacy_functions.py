@@ -217,6 +217,9 @@ class FunctionStream:
     def feed(self, data: bytes) -> list[StreamEvent]:
         return [made for event in self._stream.feed(data) if (made := _event(event)) is not None]
 
+    def plain(self, data: bytes) -> str:
+        return ""
+
     def closing(self) -> list[StreamEvent]:
         return [made for event in self._stream.closing() if (made := _event(event)) is not None]
 

@@ -56,6 +56,8 @@ _PARAMETERS = frozenset(
     }
 )
 _CHAT_PATH = "/chat/completions"
+_TEXT_BEGINS = b"event: response.output_text.delta\ndata: "
+_decode_conforming = msgspec.json.Decoder(Event).decode
 _TEXTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 # Items of these types are announced before the model has written anything of them.
 _GROWING = frozenset({"message", "reasoning"})
@@ -128,6 +130,19 @@ class ResponsesRelay(DialectStream[ServerSentEvent]):
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         self._calls_tools = False
+
+    @override
+    def _plain_text(self, data: bytes) -> str:
+        event = self._parser.single(data, _TEXT_BEGINS)
+        if not event:
+            return ""
+        try:
+            read = _decode_conforming(event)
+            if not event.isascii():
+                event.decode()
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
+        return read.delta if read.type in _TEXTS and isinstance(read.delta, str) else ""
 
     @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:

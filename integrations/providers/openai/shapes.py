@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -99,6 +99,35 @@ class Chunk(msgspec.Struct):
     usage: Any = None
     error: Any = None
     x_groq: GroqExtension | None = None
+
+
+_Empty = Annotated[list[Any], msgspec.Meta(max_length=0)]
+
+
+class PlainDelta(Delta, kw_only=True):
+    content: str
+    reasoning: Literal[""] | None = None
+    reasoning_details: _Empty | None = None
+    tool_calls: Annotated[list[ToolCallDelta], msgspec.Meta(max_length=0)] | None = None
+    function_call: None = None
+    annotations: _Empty | None = None
+
+
+class PlainChoice(ChunkChoice, kw_only=True):
+    index: Literal[0]
+    delta: PlainDelta
+    finish_reason: None
+    error: None = None
+
+
+class PlainChunk(Chunk, kw_only=True):
+    """A chunk that adds to the text of the one choice, and ends, counts and calls nothing."""
+
+    # A narrower type is safe, since nobody changes what was decoded.
+    choices: Annotated[list[PlainChoice], msgspec.Meta(min_length=1, max_length=1)]  # type: ignore[assignment]
+    usage: None = None
+    error: None = None
+    x_groq: None = None
 
 
 class Function(msgspec.Struct):

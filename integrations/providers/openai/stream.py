@@ -21,6 +21,7 @@ from integrations.providers.openai.finish import failure_of, finish_reason
 from integrations.providers.openai.shapes import (
     CHUNK,
     Chunk,
+    PlainChunk,
     add_reasoning_content,
     flatten_content,
     has_output,
@@ -31,10 +32,12 @@ from integrations.providers.openai.shapes import (
 from integrations.providers.openai.tools import ToolCalls
 
 _decode_conforming = msgspec.json.Decoder(Chunk).decode
+_decode_plain = msgspec.json.Decoder(PlainChunk).decode
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _encode = msgspec.json.Encoder().encode
 # The byte is compared as a number, since `in` with a bytes argument first raises and drops an internal error.
 _LF = ord("\n")
+_CONTENT = b'"content":'
 
 
 class OpenAIStream(DialectStream[ServerSentEvent]):
@@ -70,6 +73,24 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         self._tools = ToolCalls()
         self._annotations: dict[int, int] = {}  # `_annotations` counts the annotations of each choice that were sent.
         self._has_output = False  # `_has_output` is True when some of the answer has come.
+
+    @override
+    def _plain_text(self, data: bytes) -> str:
+        # Most other chunks have no such text, and an error of the decoder costs more than this look.
+        if data.find(_CONTENT) < 0 or self._finished:
+            return ""
+        event = self._parser.single(data)
+        if not event:
+            return ""
+        try:
+            chunk = _decode_plain(event)
+            if not event.isascii():
+                event.decode()
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
+        if chunk.id != self._id or chunk.created != self._created or chunk.model != self.model or not self._has_output:
+            return ""
+        return chunk.choices[0].delta.content
 
     @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
