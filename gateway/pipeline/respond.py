@@ -171,7 +171,7 @@ class StreamedAnswer:
         self._stream, self._write_piece = stream, self._reply.piece_writer()
         self._plain = translator.plain
         self._ends_at = self._loop.time() + self._total - (time.perf_counter() - self._state.started)
-        take = self._take_plain if self._guard is None else self._take
+        take = self._take_plain if translator.has_plain and self._guard is None else self._take
         try:
             while not await stream.response.deliver(take):
                 await self._pass_on(stream.events)

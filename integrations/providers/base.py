@@ -182,6 +182,11 @@ class StreamTranslator(Protocol):
     model: str
     finish_reason: str
 
+    @property
+    def has_plain(self) -> bool:
+        """Returns whether `plain` returns a text for some of the chunks."""
+        ...
+
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Returns the events that `data` completes. Raises ProviderError when the provider reports an error inside the
         stream."""

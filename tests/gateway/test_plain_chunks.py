@@ -31,8 +31,22 @@ from tests.recordings import OPENAI_DIALECT
 pytestmark = pytest.mark.recordings
 
 OPERATIONS = {"anthropic.messages": "messages", "openai.responses": "responses"}
+
+
+def translators(recording: Recording) -> list[tuple[StreamTranslator, bool]]:
+    """Returns a new translator for each way in which a client may get plain chunks of the answer, and whether that is
+    the client's own protocol."""
+    request = ChatRequest(recording["model"], True, b"{}", {})
+    native = native_adapter(recording["provider"], OPERATIONS.get(recording["api"], ""))
+    made = [(adapter_for(recording["provider"]).stream(request), False)]
+    made += [] if native is None else [(native.stream(request), True)]
+    return [(translator, is_native) for translator, is_native in made if translator.has_plain]
+
+
 EXCHANGES = [*own_exchanges(), *exchanges(OPENAI_DIALECT, "openai.responses", *NATIVE)]
-STREAMS = [one for one in EXCHANGES if one["response"]["status"] == 200 and one["response"]["stream"]]
+STREAMS = [
+    one for one in EXCHANGES if one["response"]["status"] == 200 and one["response"]["stream"] and translators(one)
+]
 CHAT = b"""\
 data: {"id":"c-1","object":"chat.completion.chunk","created":9,"model":"m",\
 "choices":[{"index":0,"delta":{"content":%b},"finish_reason":null}]}
@@ -78,6 +92,12 @@ class _Written:
         return not self.refuses
 
 
+@pytest.fixture(autouse=True)
+def made_up_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a chunk without a time get the same one on both ways."""
+    monkeypatch.setattr("integrations.providers.openai.shapes.time", SimpleNamespace(time=lambda: 1_700_000_000.0))
+
+
 @pytest.fixture(scope="module")
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
     made = asyncio.new_event_loop()
@@ -103,7 +123,7 @@ def seen(
     stream = answer._stream = OpenStream(cast(Any, None), cast(Any, None), translator, cast(Any, None))
     answer._write_piece, answer._plain, answer._ends_at = written.write_piece, translator.plain, float("inf")
     answer._framed = sse.relay_all if is_native else sse.frame_all
-    take = answer._take_plain if relayed else answer._take
+    take = answer._take_plain if relayed and translator.has_plain else answer._take
     error = ""
     try:
         for number, piece in enumerate(pieces):
@@ -125,14 +145,6 @@ def seen(
         "finish": translator.finish_reason,
         "error": error,
     }
-
-
-def translators(recording: Recording) -> list[tuple[StreamTranslator, bool]]:
-    """Returns a new translator for each way in which a client may get the answer, and whether that is its own."""
-    request = ChatRequest(recording["model"], True, b"{}", {})
-    made: list[tuple[StreamTranslator, bool]] = [(adapter_for(recording["provider"]).stream(request), False)]
-    native = native_adapter(recording["provider"], OPERATIONS.get(recording["api"], ""))
-    return made if native is None else [*made, (native.stream(request), True)]
 
 
 def cut(body: bytes, cuts: Sequence[int]) -> list[bytes]:

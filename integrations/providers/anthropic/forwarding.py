@@ -95,6 +95,8 @@ def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedRespon
 class MessagesRelay(DialectStream[ServerSentEvent]):
     """Passes the events of a stream on as they come, and reads usage, end and failure from them."""
 
+    has_plain = True
+
     __slots__ = ("_blocks", "_counts", "_is_counted", "_stop_reason", "_tools")
 
     def __init__(

@@ -90,6 +90,8 @@ def _own_betas(body: bytes) -> list[str]:
 class BedrockRelay(MessagesRelay):
     """Passes on the events of the Messages API that the frames of Bedrock's event stream hold."""
 
+    has_plain = False
+
     __slots__ = ()
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:

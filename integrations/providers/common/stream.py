@@ -51,6 +51,9 @@ class DialectStream(ABC, Generic[Event]):
     far, which is billed anyway, and no secret.
     """
 
+    has_plain = False
+    """Whether a dialect has a `_plain_text`."""
+
     __slots__ = (
         "_after",
         "_before",

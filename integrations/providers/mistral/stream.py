@@ -19,6 +19,8 @@ class MistralStream(OpenAIStream):
     """Translates the streams of Mistral. Thoughts are streamed as text; the entry that has to come back is sent once,
     when the thought is complete, and so are the parts of an answer with references."""
 
+    has_plain = False  # The texts are also parts of an answer with references.
+
     __slots__ = ("_detail_counts", "_parts", "_reworked", "_thoughts")
 
     def __init__(
@@ -31,11 +33,6 @@ class MistralStream(OpenAIStream):
         self._detail_counts: dict[int, int] = {}
         self._parts = Parts()  # `_parts` belongs to choice 0.
         self._reworked = False
-
-    @override
-    def plain(self, data: bytes) -> str:
-        # The texts are also parts of an answer with references.
-        return ""
 
     @override
     def _chunk(self, data: bytes, name: str) -> StreamEvent | None:

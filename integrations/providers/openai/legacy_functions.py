@@ -185,6 +185,8 @@ def _reason(reason: Any) -> Any:
 class FunctionStream:
     """A `StreamTranslator` that turns a stream of tool calls into one of function calls."""
 
+    has_plain = False
+
     __slots__ = ("_stream",)
 
     def __init__(self, stream: StreamTranslator) -> None:

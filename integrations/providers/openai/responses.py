@@ -125,6 +125,8 @@ def _address(url: str) -> tuple[str, str]:
 class ResponsesRelay(DialectStream[ServerSentEvent]):
     """Passes the events of a stream on as they come, and reads usage, end and failure from them."""
 
+    has_plain = True
+
     __slots__ = ("_calls_tools",)
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:

@@ -44,6 +44,8 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
     """Translates the streams of OpenAI's dialect. All chunks get the `id` and `created` of the first: Snowflake sends
     none, other vendors new ones with each chunk, or the current second."""
 
+    has_plain = True
+
     __slots__ = (
         "_annotations",
         "_base",
