@@ -63,6 +63,8 @@ SNAPSHOT_SECONDS = env.number("SNAPSHOT_SECONDS", 30.0, minimum=0.05, maximum=36
 # reservations lapse; and the seconds after its arrival by which any request is in the request log.
 LIMITS_OUTPUT_TOKENS = env.integer("LIMITS_OUTPUT_TOKENS", 1024, minimum=1, maximum=1_000_000)
 LIMITS_LEASE_SECONDS = env.number("LIMITS_LEASE_SECONDS", 60.0, minimum=0.3, maximum=3600)
+# The seconds of traffic for which a worker leases limits ahead; with 0 it asks Redis about each request.
+LIMITS_AHEAD_SECONDS = env.number("LIMITS_AHEAD_SECONDS", 0.1, minimum=0, maximum=1)
 # The seconds that requests wait for the request log to report earlier spend, where a budget may refuse them for it.
 LIMITS_LOG_SECONDS = env.number("LIMITS_LOG_SECONDS", 10.0, minimum=0, maximum=60)
 LIMITS_SETTLE_SECONDS = env.number("LIMITS_SETTLE_SECONDS", 600.0, minimum=0.1, maximum=86_400)

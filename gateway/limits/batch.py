@@ -11,9 +11,10 @@ import msgspec
 import redis
 from typing_extensions import override
 
+from gateway.limits.allowances import Allowance, Report
 from gateway.limits.batch_limits import BatchLimits
 from gateway.limits.channel import Command, RedisAwayError
-from gateway.limits.claims import Reservation
+from gateway.limits.claims import Reservation, Settlement
 from gateway.limits.keys import Scope
 from gateway.limits.local import KnownSpend
 from gateway.limits.scripts import BATCH, packed
@@ -35,12 +36,6 @@ class PendingAdmission(msgspec.Struct):
     answer: asyncio.Future[Sequence[Any]]
 
 
-class Settlement(msgspec.Struct):
-    reservation: Reservation
-    tokens: int
-    cost: int
-
-
 class Ledger(Protocol):
     """The receiver of a batch's answers. `waits` says whether admissions wait for the request log where a budget's
     spend is unknown; `lease_ms` is the milliseconds of a lease."""
@@ -60,6 +55,12 @@ class Ledger(Protocol):
 
     def settlement_failed(self, settled: Settlement, error: RedisAwayError | redis.ResponseError) -> None: ...
 
+    def allowances_to_report(self, project: str) -> list[Allowance]: ...
+
+    def granted(self, project: str, allowances: Sequence[Allowance], answers: Sequence[int]) -> None: ...
+
+    def forget_allowances(self, project: str) -> None: ...
+
 
 class Batch(Command):
     """Collects admissions and settlements of one project until it is sent. A failure of one request does not affect the
@@ -67,6 +68,7 @@ class Batch(Command):
 
     __slots__ = (
         "_admissions",
+        "_allowances",
         "_ledger",
         "_limits",
         "_loop",
@@ -82,8 +84,10 @@ class Batch(Command):
         self._limits = BatchLimits(ledger.known_of)
         self._settlements: list[Settlement] = []
         self._admissions: list[PendingAdmission] = []
-        # The columns of batch.lua's arguments: subjects, reservations, costs or tokens, and the settled tokens.
-        self._settled: tuple[list[int], list[str], list[int | str], list[int]] = [], [], [], []
+        self._allowances: list[Allowance] = []
+        # The columns of batch.lua's arguments: subjects, reservations, costs or tokens, the settled tokens, and the
+        # allowances that the settled requests come from.
+        self._settled: tuple[list[int], list[str], list[int | str], list[int], list[int]] = [], [], [], [], []
         self._requested: tuple[list[int], list[str], list[int]] = [], [], []
 
     def admit(self, reservation: Reservation) -> asyncio.Future[Sequence[Any]]:
@@ -100,24 +104,49 @@ class Batch(Command):
         return answer
 
     def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
+        self._settle(Settlement(reservation, tokens, cost), 0)
+        if len(self._settlements) == _MAX_REQUESTS:
+            self._ledger.close_batch(self.project, self)
+
+    def _settle(self, settlement: Settlement, source: int) -> None:
+        """Adds a settlement; `source` is the number of the allowance that the request was taken from, else 0."""
+        self._settlements.append(settlement)
+        reservation, tokens, cost = settlement.reservation, settlement.tokens, settlement.cost
         claim = reservation.claim
-        self._settlements.append(Settlement(reservation, tokens, cost))
-        subjects, names, costs, extras = self._settled
+        subjects, names, costs, extras, sources = self._settled
         subjects.append(self._limits.of_settlement(reservation.applied))
         names.append(reservation.name or f"|0|{claim.arrived_us}")
         costs.append(cost if cost < _MAX_EXACT else str(cost))
         extra = tokens - claim.tokens if reservation.name else tokens
         extras.append(max(-_MAX_EXACT, min(extra, _MAX_EXACT)))
-        if len(names) == _MAX_REQUESTS:
-            self._ledger.close_batch(self.project, self)
+        sources.append(source)
+
+    def _report(self) -> tuple[list[Report], tuple[list[int], list[str]]]:
+        """Adds what the allowances of the project have to tell; returns them and the requests taken that are open."""
+        reports: list[Report] = []
+        numbers: list[int] = []
+        names: list[str] = []
+        for allowance in self._ledger.allowances_to_report(self.project):
+            report = allowance.report(self._limits, self._loop.time(), time_ns() // 1000)
+            if report is not None:
+                self._allowances.append(allowance)
+                reports.append(report)
+            number = len(reports) if report is not None else 0
+            taken, ended = allowance.told()
+            names += taken
+            numbers += [number] * len(taken)
+            for settlement in ended:
+                self._settle(settlement, number)
+        return reports, (numbers, names)
 
     @override
     def complete(self, run_id: str) -> None:
         if self.data:
             return
         self._ledger.close_batch(self.project, self)
+        reports, taken = self._report()
         keys, terms = self._limits.packed()
-        own = _encode((time_ns() // 1000, self._ledger.waits, *terms, self._settled, self._requested))
+        own = _encode((time_ns() // 1000, self._ledger.waits, *terms, self._settled, self._requested, reports, taken))
         words = BATCH.begun(1 + self._limits.key_count + _ARGUMENTS)
         self.data = b"".join(
             (words, packed((self._limits.key_count,)), *keys, packed((self._ledger.lease_ms, run_id, own)))
@@ -125,7 +154,7 @@ class Batch(Command):
 
     @override
     def answered(self, answer: Any) -> None:
-        settled, admitted, near, *standings = answer
+        settled, admitted, near, granted, *standings = answer
         self._limits.note_near(near)
         if settled or any(standing and standing[2] for standing in standings):
             self._count_all(settled or [0] * len(self._settlements))
@@ -138,6 +167,7 @@ class Batch(Command):
         for (scope, known), standing in zip(self._limits.spends, standings, strict=True):
             if standing:
                 self._ledger.learn(scope, known, standing)
+        self._ledger.granted(self.project, self._allowances, granted)
 
     @override
     def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
@@ -145,6 +175,7 @@ class Batch(Command):
         requests: list[PendingAdmission | Settlement] = [*self._settlements, *self._admissions]
         for request in requests:
             self._fail(request, error)
+        self._ledger.forget_allowances(self.project)
 
     def _answer(self, pending: PendingAdmission, result: Sequence[Any]) -> None:
         refused_by = result[0]

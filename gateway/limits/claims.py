@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from gateway.limits.keys import Scope, minute_of
 from gateway.limits.minute_limits import NO_CALLER, AppliedLimits, Caller
+
+if TYPE_CHECKING:
+    from gateway.limits.allowances import Allowance
 
 
 # These classes are structs, because a frozen dataclass costs five times as much to create.
@@ -29,14 +33,23 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 class Reservation(msgspec.Struct):
     """An admitted claim with the limits that apply to it. `name` is the reservation in Redis, empty when Redis was
-    away."""
+    away. `allowance` is the one that it was taken from, until Redis has been told."""
 
     claim: Claim
     name: str
     applied: AppliedLimits
+    allowance: Allowance | None = None
 
     def scopes(self) -> list[Scope]:
         return [budget.scope for budget in self.applied.budgets]
+
+
+class Settlement(msgspec.Struct):
+    """What a request has used in the end."""
+
+    reservation: Reservation
+    tokens: int
+    cost: int
 
 
 class Admission(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from time import time_ns
 from typing import Any, NamedTuple
@@ -13,9 +14,10 @@ import redis
 
 from core.processes.background_tasks import keep_running, watch
 from gateway.limits import scripts
-from gateway.limits.batch import Batch, Settlement
+from gateway.limits.allowances import Allowance, Allowances
+from gateway.limits.batch import Batch
 from gateway.limits.channel import RedisAwayError
-from gateway.limits.claims import Admission, Claim, Reservation, answer_to
+from gateway.limits.claims import Admission, Claim, Reservation, Settlement, answer_to
 from gateway.limits.connecting import connect
 from gateway.limits.keys import MINUTE_US, Scope
 from gateway.limits.local import KnownSpend, KnownSpends, LocalLimits
@@ -63,6 +65,7 @@ class Limiter:
         timeout: float,
         on_doubt: OnDoubt,
         log_timeout: float = 0.0,
+        ahead_seconds: float = 0.0,
     ) -> None:
         self._known = KnownSpends()
         self._local = LocalLimits(self._known, workers)
@@ -79,6 +82,7 @@ class Limiter:
         self._uncounted: dict[Scope, None] = {}
         self._redis = connect(url, timeout=timeout, on_return=self._returned)
         self._batches = OpenBatches(self._redis, self._new_batch)
+        self._allowances = Allowances(ahead_seconds)
         self._renewal = keep_running("gateway.limits.renew", self._renew)
 
     @property
@@ -97,18 +101,43 @@ class Limiter:
 
     async def close(self) -> None:
         """Sends the settlements that wait, and returns when Redis has answered them or is away."""
-        self._batches.send_all()
-        await self._redis.answered()
+        self._allowances.retire_all()
+        # A command that is under way already leaves the rest to another.
+        for _ in range(2):
+            for project in self._allowances.projects():
+                self._leave(project)
+            self._batches.send_all()
+            await self._redis.answered()
         tasks = [self._renewal, *self._log_waits.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._redis.close()
 
+    def admit_at_once(self, limits: ProjectLimits, claim: Claim) -> Admission | None:
+        """Admits a claim from what this worker has leased of the limits; None if Redis has to be asked."""
+        allowance = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller).allowance
+        if allowance is None:
+            return None
+        admission = allowance.take(claim, _name_of(claim))
+        if admission is not None and admission.reservation is not None:
+            self._reservations[admission.reservation.name] = admission.reservation
+        return admission
+
     async def admit(self, limits: ProjectLimits, claim: Claim) -> Admission:
         """Counts the claim in every limit that applies to it if it fits into all, else in none; returns the answer."""
+        admission = self.admit_at_once(limits, claim) or await self._ask(limits, claim)
+        if admission.refused_by:
+            applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
+            # What this worker has leased ahead must not refuse its own requests.
+            if self._allowances.give_back(claim.project, applied.key_of(admission.refused_by)):
+                return await self._ask(limits, claim)
+        return admission
+
+    async def _ask(self, limits: ProjectLimits, claim: Claim) -> Admission:
         applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
-        reservation = Reservation(claim, f"{_NAME_PREFIX}{claim.request_id}|{claim.cost}|{claim.arrived_us}", applied)
+        self._allowances.note(applied, claim)
+        reservation = Reservation(claim, _name_of(claim), applied)
         try:
             batch = self._batches.leaving(claim.project)
         except RedisAwayError:
@@ -130,7 +159,7 @@ class Limiter:
         if refused_by:
             if refused_by == _UNKNOWN:
                 await self._wait_for_scopes(reservation.scopes())
-                return await self.admit(limits, claim)
+                return await self._ask(limits, claim)
             return answer_to(reservation, refused_by.decode(), counts)
         self._reservations[reservation.name] = reservation
         month = applied.month
@@ -182,6 +211,11 @@ class Limiter:
         if not reservation.applied.is_settled:
             return
         project = reservation.claim.project
+        if reservation.allowance is not None:
+            reservation.allowance.end(Settlement(reservation, tokens, cost))
+            if not _may_wait(reservation, tokens, cost):
+                self._leave(project)
+            return
         try:
             if _may_wait(reservation, tokens, cost):
                 batch = self._batches.waiting(project)
@@ -233,6 +267,42 @@ class Limiter:
             known.doubted = since
             self._on_doubt(scope, int(since))
 
+    def allowances_to_report(self, project: str) -> list[Allowance]:
+        return self._allowances.to_report(project)
+
+    def granted(self, project: str, allowances: Sequence[Allowance], answers: Sequence[int]) -> None:
+        """Updates allowances from Redis's answer: for each the requests granted, then the counts of its counters."""
+        at, is_near = 0, False
+        for allowance in allowances:
+            end = at + 1 + 2 * len(allowance.applied.counters)
+            if answers[at] < 0:
+                self._forget(allowance)
+            else:
+                allowance.granted(answers[at], answers[at + 1 : end], self._known)
+            at = end
+            if allowance.applied.is_near and allowance.has_left:
+                allowance.give_back()
+                is_near = True
+        if is_near:
+            self._leave(project)
+        elif self._allowances.is_due(project):
+            with suppress(RedisAwayError):
+                self._batches.waiting(project)
+
+    def forget_allowances(self, project: str) -> None:
+        """Gives up what was leased, because a command has failed."""
+        for allowance in self._allowances.remove(project):
+            self._forget(allowance)
+
+    def _forget(self, allowance: Allowance) -> None:
+        for settled in allowance.forget():
+            self.settle(settled.reservation, settled.tokens, settled.cost)
+
+    def _leave(self, project: str) -> None:
+        """Sends what the project's allowances have to tell."""
+        with suppress(RedisAwayError):
+            self._batches.leaving(project)
+
     def close_batch(self, project: str, batch: Batch) -> None:
         self._batches.close(project, batch)
 
@@ -269,6 +339,7 @@ class Limiter:
         if found is None or found.minute != minute or found.limits is not limits:
             if len(self._minute_limits) >= _MAX_PROJECTS:
                 self._minute_limits.clear()
+            self._allowances.retire(claim.project)
             found = self._minute_limits[claim.project] = MinuteLimits(limits, claim.project, minute)
         return found
 
@@ -308,6 +379,11 @@ class Limiter:
                 if self._redis.reaches(project):
                     answer = self._redis.run(project, scripts.RENEW, [key], [self.lease_ms, *names])
                     answer.add_done_callback(_note_renewal)
+
+
+def _name_of(claim: Claim) -> str:
+    """Returns the name of the claim's reservation."""
+    return f"{_NAME_PREFIX}{claim.request_id}|{claim.cost}|{claim.arrived_us}"
 
 
 def _may_wait(reservation: Reservation, tokens: int, cost: int) -> bool:

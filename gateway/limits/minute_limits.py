@@ -4,7 +4,7 @@ key's and the end user's. They are put together once for all requests to which t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -22,6 +22,9 @@ from gateway.limits.terms import (
     places_of,
 )
 from gateway.project_settings.limits import ProjectLimits
+
+if TYPE_CHECKING:
+    from gateway.limits.allowances import Allowance
 
 T = TypeVar("T")
 
@@ -61,9 +64,12 @@ class AppliedLimits:
     """All limits that apply to a request, in the order in which they are looked at. `month` is the project's budget of
     the month, None without one. `is_settled` is True if the end of a request changes a figure, `is_near` unless plenty
     was left of all limits at the latest admission. `numbers` and `subject` number these limits in a batch that begins
-    with them (scripts/batch.lua)."""
+    with them (scripts/batch.lua). `allowance` is what this worker has leased of them, and `asked` counts the requests
+    for which it had to ask Redis, until there is one."""
 
     __slots__ = (
+        "allowance",
+        "asked",
         "budgets",
         "caller",
         "counters",
@@ -90,6 +96,8 @@ class AppliedLimits:
         self.places = _present(holder.places for holder in holders)
         self.month = month
         self.is_near = True
+        self.allowance: Allowance | None = None
+        self.asked = 0
         of_callers = [budget for holder in holders for budget in holder.budgets]
         self.budgets = _present((month, *of_callers, session))
         self.is_settled = bool(self.token_counters or self.places or self.budgets)
@@ -99,6 +107,16 @@ class AppliedLimits:
         self.numbers = {**counters, **places, **budgets}
         of_tokens = [counters[counter.requests] for counter in self.token_counters]
         self.subject = [*counters.values()], of_tokens, [*places.values()], [*budgets.values()]
+
+    def key_of(self, limit: str) -> str:
+        """Returns the key in `numbers` of the limit that refuses by this name."""
+        for counter in self.counters:
+            if limit in (f"{counter.wire[0]}requests", f"{counter.wire[0]}tokens"):
+                return counter.requests
+        for places in self.places:
+            if limit == places.wire[0]:
+                return places.key
+        return next((budget.scope.spend for budget in self.budgets if budget.name == limit), "")
 
     def of_budgets(self) -> AppliedLimits:
         """Returns the budgets alone, for a cost that comes without a request of its own."""
@@ -141,6 +159,8 @@ class MinuteLimits:
         if found is None or not _are_same(found.caller, caller):
             if len(self._applied) >= _MAX_SUBJECTS:
                 self._applied.clear()
+            if found is not None and found.allowance is not None:
+                found.allowance.retire()
             found = self._applied[name] = self._new(session_id, caller)
         return found
 

@@ -98,6 +98,7 @@ def _start() -> Runtime:
             settings.REDIS_URL,
             workers=settings.WEB_WORKERS,
             lease_seconds=settings.LIMITS_LEASE_SECONDS,
+            ahead_seconds=settings.LIMITS_AHEAD_SECONDS,
             timeout=settings.LIMITS_REDIS_SECONDS,
             on_doubt=seeder.doubt,
             log_timeout=settings.LIMITS_LOG_SECONDS,

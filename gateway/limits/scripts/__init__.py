@@ -45,7 +45,7 @@ def _load(*names: str) -> Script:
     return Script(text, packed(("EVALSHA", sha)), packed(("EVAL", text)))
 
 
-BATCH = _load("terms", "minute", "scope", "places", "settle", "admit", "near", "batch")
+BATCH = _load("terms", "minute", "scope", "places", "settle", "admit", "near", "allowances", "batch")
 DOUBT = _load("doubt")
 LOOKED = _load("looked")
 RAISE = _load("raise")

@@ -72,12 +72,20 @@ local function refused_by_budget(subject, cost)
     end
 end
 
+-- Returns the error of the first scope of the subject that cannot be counted.
+local function error_of(subject)
+    for _, scope in ipairs(subject.scopes) do
+        if not scope.fresh then try(scope, freshen) end
+        if scope.error then return scope.error end
+    end
+end
+
 -- Returns the name of the limit that refuses, 'unknown' or ''.
 local function admit(subject, name, tokens)
     local cost = parts(name)
     local refused = refused_by_rate(subject, tokens) or refused_by_budget(subject, cost)
     if refused then return refused end
-    for _, counter in ipairs(subject.counters) do count_in_minute(counter, tokens) end
+    for _, counter in ipairs(subject.counters) do count_in_minute(counter, 1, tokens) end
     for _, place in ipairs(subject.places) do take_place(place, name) end
     for _, scope in ipairs(subject.scopes) do reserve(scope, name, cost) end
     return ''

@@ -14,41 +14,39 @@
 --         change of the limit in microseconds as text, and the spend as the worker last knew it;
 --       - the subjects, each for the requests to which the same limits apply: the numbers of its counters, of those
 --         among them that count tokens, of its concurrency limits and of its budgets;
---       - four lists of the settlements: number of the subject, reservation, cost (as text above the largest integer
---         that a double holds), and the tokens beyond the reservation, negative if the request used less; a request that
---         Redis did not admit has a reservation that is not stored;
---       - three lists of the admissions: number of the subject, reservation, tokens.
--- Returns at least three things. For the settlements: nothing when all were counted, else one number each: 0 when it was
+--       - five lists of the settlements: number of the subject, reservation, cost (as text above the largest integer
+--         that a double holds), the tokens beyond the reservation, negative if the request used less, and the number of
+--         the allowance that the request was taken from since the last command, else 0; a request that Redis did not
+--         admit has a reservation that is not stored;
+--       - three lists of the admissions: number of the subject, reservation, tokens;
+--       - the allowances (allowances.lua): number of the subject, reservation ('' for a new one), id, number of the first
+--         slot, requests taken since the last command, requests and cost that the worker goes on taking, requests and
+--         tokens that it returns, requests that it wants, with the tokens and the cost of each, and the time in
+--         microseconds, as text, before which no request has arrived that is taken from now on;
+--       - two lists of the requests that were taken and are open: number of the allowance, reservation.
+-- Returns at least four things. For the settlements: nothing when all were counted, else one number each: 0 when it was
 -- counted in all budgets of its subject, else the sum of 1 for the first that did not count it, 2 for the second, 4 for
 -- the third and so on; or an error. For each admission: the limit that refuses, 'unknown' or '', then requests and tokens
 -- of each counter of its subject; or an error and zeros. The numbers of the subjects with admissions that are near a limit
--- (near.lua). Then the standing (spend.lua) of each budget, empty where it could not be counted.
-
--- Runs `work` for a scope. An error ends the counting of this scope and of no other.
-local function try(scope, work, ...)
-    if scope.error then return end
-    local done, problem = pcall(work, scope, ...)
-    if done then return end
-    scope.error = type(problem) == 'table' and {err = problem.err} or redis.error_reply(tostring(problem))
-end
+-- (near.lua), and those with an allowance. What was granted (`grant_all`). Then the standing (spend.lua) of each budget, empty where it could not be counted.
 
 -- Hands a settlement to the limits of its subject.
-local function distribute(row, subject, name, cost, extra)
+local function distribute(row, subject, name, cost, extra, source)
     for _, counter in ipairs(subject.token_counters) do counter.extra = counter.extra + extra end
-    for _, place in ipairs(subject.places) do place.ended[#place.ended + 1] = name end
+    for _, place in ipairs(source == 0 and subject.places or {}) do place.ended[#place.ended + 1] = name end
     for position, scope in ipairs(subject.scopes) do
         local index = #scope.ended + 1
         scope.ended[index], scope.costs[index] = name, cost
-        scope.rows[index], scope.flags[index] = row, 2 ^ (position - 1)
+        scope.rows[index], scope.flags[index], scope.sources[index] = row, 2 ^ (position - 1), source
     end
 end
 
 local function settle()
     local answers, all_counted = {}, true
-    local of_subject, names, costs, extras = unpack(SETTLEMENTS)
+    local of_subject, names, costs, extras, sources = unpack(SETTLEMENTS)
     for row, name in ipairs(names) do
         answers[row] = 0
-        distribute(row, subjects[of_subject[row]], name, costs[row], extras[row])
+        distribute(row, subjects[of_subject[row]], name, costs[row], extras[row], sources[row])
     end
     for _, counter in ipairs(counters) do correct_tokens(counter) end
     for _, place in ipairs(places) do free_places(place) end
@@ -58,14 +56,6 @@ local function settle()
     end
     for _, answer in ipairs(answers) do all_counted = all_counted and answer == 0 end
     return all_counted and {} or answers
-end
-
--- Returns the error of the first scope of the subject that cannot be counted.
-local function error_of(subject)
-    for _, scope in ipairs(subject.scopes) do
-        if not scope.fresh then try(scope, freshen) end
-        if scope.error then return scope.error end
-    end
 end
 
 local function admit_all()
@@ -95,9 +85,11 @@ end
 
 read_minutes()
 for _, scope in ipairs(scopes) do try(scope, read) end
-local reply = {settle(), admit_all()}
+for _, allowance in ipairs(allowances) do close_allowance(allowance) end
+reserve_taken()
+local reply = {settle(), admit_all(), {}, grant_all()}
 reply[3] = near_subjects()
 for _, counter in ipairs(counters) do write_minute(counter) end
 for _, place in ipairs(places) do write_places(place) end
-for index, scope in ipairs(scopes) do reply[index + 3] = close(scope) end
+for index, scope in ipairs(scopes) do reply[index + 4] = close(scope) end
 return reply

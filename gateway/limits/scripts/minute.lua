@@ -22,14 +22,22 @@ local function correct_tokens(counter)
     counter.tokens, counter.corrected = math.max(counter.tokens + counter.extra, 0), true
 end
 
-local function count_in_minute(counter, tokens)
+local function count_in_minute(counter, requests, tokens)
     counter.admitted = true
-    if counter.requests_limit then counter.requests = counter.requests + 1 end
+    if counter.requests_limit then counter.requests = counter.requests + requests end
     if counter.tokens_limit then counter.tokens = counter.tokens + tokens end
 end
 
+-- Takes back what a worker leased and did not use.
+local function return_to_minute(counter, requests, tokens)
+    if counter.requests_limit and requests > 0 then
+        counter.requests, counter.returned = math.max(counter.requests - requests, 0), true
+    end
+    if counter.tokens_limit then counter.extra = counter.extra - tokens end
+end
+
 local function write_minute(counter)
-    if counter.requests_limit and counter.admitted then
+    if counter.requests_limit and (counter.admitted or counter.returned) then
         redis.call('SET', counter.requests_key, text_of(counter.requests), 'EX', 120)
     end
     if counter.corrected or counter.tokens_limit and counter.admitted then

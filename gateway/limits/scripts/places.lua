@@ -8,7 +8,8 @@ end
 local function has_place(place)
     if not place.open then
         redis.call('ZREMRANGEBYSCORE', place.key, '-inf', clock_ms())
-        place.open = redis.call('ZCARD', place.key)
+        -- The requests that were taken from allowances are written at the end.
+        place.open = redis.call('ZCARD', place.key) + #place.made
     end
     return place.open < place.limit
 end

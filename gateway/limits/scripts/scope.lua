@@ -63,3 +63,11 @@ local function leases(names)
     end
     return words
 end
+
+-- Runs `work` for a scope. An error ends the counting of this scope and of no other.
+local function try(scope, work, ...)
+    if scope.error then return end
+    local done, problem = pcall(work, scope, ...)
+    if done then return end
+    scope.error = type(problem) == 'table' and {err = problem.err} or redis.error_reply(tostring(problem))
+end

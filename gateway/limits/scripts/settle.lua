@@ -7,17 +7,33 @@ local function settle_one(scope, reserved, arrived, cost)
     if not is_earlier and arrived > scope.last then put(scope, 'last', arrived) end
 end
 
+-- Removes the reservations of ended requests; returns those that were there. A request that was taken from an allowance and
+-- ended before Redis learned of it has none.
+local function take_held(scope)
+    local names, held = {}, {}
+    for index, name in ipairs(scope.ended) do
+        if scope.sources[index] == 0 then names[#names + 1] = name end
+    end
+    if #names == 0 then return held end
+    local scores = redis.call('ZMSCORE', scope.reservations, unpack(names))
+    redis.call('ZREM', scope.reservations, unpack(names))
+    for index, name in ipairs(names) do held[name] = scores[index] end
+    return held
+end
+
 -- Settles all ended requests of a scope. Adds the scope's flag to the answers for those that were not counted; they put
 -- the scope in doubt.
 local function settle_all(scope, answers)
     local names = scope.ended
     if #names == 0 then return end
-    local holds = redis.call('ZMSCORE', scope.reservations, unpack(names))
-    redis.call('ZREM', scope.reservations, unpack(names))
+    local held = take_held(scope)
     local lost
     for index, name in ipairs(names) do
         local reserved, arrived = parts(name)
-        if holds[index] then
+        if scope.holds[scope.sources[index]] then
+            -- What was reserved for it was part of the allowance.
+            settle_one(scope, '0', arrived, scope.costs[index])
+        elseif held[name] then
             settle_one(scope, reserved, arrived, scope.costs[index])
         else
             -- The request log has this request or will have it soon, so counting it here could count it twice.

@@ -140,7 +140,7 @@ def run_batch(
     subjects = [_subject(terms, callers) for callers in CALLER_SETS]
     ended = [each for each in requests if isinstance(each, Ended)]
     settlements = columns(
-        [(1 + CALLER_SETS.index(each.callers), each.name, each.cost, each.tokens) for each in ended], 4
+        [(1 + CALLER_SETS.index(each.callers), each.name, each.cost, each.tokens, 0) for each in ended], 5
     )
     arriving = [(*each, EVERY_CALLER)[:3] for each in requests if not isinstance(each, Ended)]
     admissions = columns([(1 + CALLER_SETS.index(callers), name, tokens) for name, tokens, callers in arriving], 3)
@@ -149,8 +149,8 @@ def run_batch(
         [wire for _, wire in places],
         [(*wire, str(set_at), float(known)) for _, wire in budgets],
     )
-    words = msgspec.msgpack.encode((now, False, *limits, subjects, settlements, admissions))
-    settled, admitted, _, *standings = own.run(scripts.BATCH, keys, LEASE_MS, run, words)
+    words = msgspec.msgpack.encode((now, False, *limits, subjects, settlements, admissions, [], ([], [])))
+    settled, admitted, _, _, *standings = own.run(scripts.BATCH, keys, LEASE_MS, run, words)
     answers: list[list[Any]] = []
     for *_, callers in arriving:
         step = 1 + 2 * len(subjects[CALLER_SETS.index(callers)][0])

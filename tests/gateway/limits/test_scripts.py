@@ -103,12 +103,12 @@ def test_batch__whose_session_cannot_be_counted__answers_the_others(own_redis: O
     keys = [*KEYS[:4], SESSION.spend, SESSION.reservations, OTHER.spend, OTHER.reservations]
     budget = ("month", 100, True, 3_456_000, "0", 0.0)
     subjects: Any = [([1], [], [], [1, 2]), ([1], [], [], [1]), ([1], [], [], [1, 3])]
-    ended = columns([(1, f"a|4|{NOW}", 3, 0)], 4)
+    ended = columns([(1, f"a|4|{NOW}", 3, 0, 0)], 5)
     admissions = columns([(1, f"b|5|{NOW}", 1), (2, f"c|6|{NOW}", 1), (3, f"d|7|{NOW}", 1)], 3)
     own = msgspec.msgpack.encode(
-        (NOW, False, [("", 10, False)], [], [budget, budget, budget], subjects, ended, admissions)
+        (NOW, False, [("", 10, False)], [], [budget, budget, budget], subjects, ended, admissions, [], ([], []))
     )
-    settled, admitted, _, month, session, other = own_redis.run(scripts.BATCH, keys, LEASE_MS, "run-1", own)
+    settled, admitted, _, _, month, session, other = own_redis.run(scripts.BATCH, keys, LEASE_MS, "run-1", own)
     assert isinstance(settled[0], redis.ResponseError)
     assert isinstance(admitted[0], redis.ResponseError)
     assert admitted[3:] == [b"", 1, 0, b"", 2, 0]

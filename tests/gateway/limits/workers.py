@@ -48,22 +48,31 @@ class Worker:
 
 
 def new_limiter(
-    own: OwnRedis, workers: int, lease: float, doubts: list[Scope], timeout: float = TIMEOUT_SECONDS
+    own: OwnRedis, workers: int, lease: float, doubts: list[Scope], timeout: float = TIMEOUT_SECONDS, ahead: float = 0.0
 ) -> Limiter:
-    """Returns a limiter that does not take a slow Redis on a busy machine for away."""
+    """Returns a limiter that does not take a slow Redis on a busy machine for away. It leases nothing `ahead`, so that
+    each request can be followed in Redis."""
     return Limiter(
         own.url,
         workers=workers,
         lease_seconds=lease,
         timeout=timeout,
+        ahead_seconds=ahead,
         on_doubt=lambda scope, _: doubts.append(scope),
     )
 
 
 @asynccontextmanager
-async def worker(own: OwnRedis, *, lease: float = 60.0, redis_timeout: float = TIMEOUT_SECONDS, **limits: Any) -> Any:
+async def worker(
+    own: OwnRedis,
+    *,
+    lease: float = 60.0,
+    redis_timeout: float = TIMEOUT_SECONDS,
+    ahead: float = 0.0,
+    **limits: Any,
+) -> Any:
     doubts: list[Scope] = []
-    limiter = new_limiter(own, WORKERS, lease, doubts, redis_timeout)
+    limiter = new_limiter(own, WORKERS, lease, doubts, redis_timeout, ahead)
     await eventually(lambda: limiter.is_connected)
     try:
         yield Worker(limiter, doubts, ProjectLimits(**limits))

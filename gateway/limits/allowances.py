@@ -1,0 +1,344 @@
+"""What a worker may admit without asking Redis: of the limits of each subject with much traffic it leases as much as
+the requests of the next tenth of a second need (docs/limits.md, "Leased ahead"; scripts/allowances.lua)."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from gateway.limits.batch_limits import BatchLimits
+from gateway.limits.claims import Admission, Claim, Reservation, Settlement, answer_to
+from gateway.limits.local import KnownSpends
+from gateway.limits.minute_limits import AppliedLimits
+
+# The rate is measured over this time, a little less than the one after which a settlement is sent by itself.
+_WINDOW_SECONDS = 0.045
+# A subject with fewer requests ahead asks for each of them.
+_LEAST = 2
+_MOST = 512
+# The requests of a subject in a minute that ask Redis before its rate is measured.
+_ASKED = 4
+# Every command of a project reports on all of its allowances.
+_MAX_OF_PROJECT = 64
+# An allowance takes requests that arrived as much before it: a body may arrive slowly.
+_EARLIER_US = 1_000_000
+# Lua's numbers hold integers exactly up to twice this amount.
+_MAX_AMOUNT = 2**52
+ID_PREFIX = "allowance:"
+_NO_CLAIM = Claim("", "", "", 0, 0, 0)
+
+
+class Report(NamedTuple):
+    """An allowance in a command, in the order of batch.lua. `kept` is what the worker goes on taking."""
+
+    subject: int
+    name: str
+    id: str
+    first_slot: int
+    taken: int
+    kept: int
+    kept_cost: int
+    back: int
+    back_tokens: int
+    wanted: int
+    tokens_each: int
+    cost_each: int
+    since: str
+
+
+class Allowance:
+    """What a worker has leased of the limits of one subject in one minute. `open` are the requests taken from it of
+    which Redis does not know, `ended` those among them that have ended; `is_reported` is True while a command that
+    tells Redis is under way."""
+
+    __slots__ = (
+        "_admission",
+        "_cost",
+        "_first_slot",
+        "_has_budgets",
+        "_has_tokens",
+        "_horizon",
+        "_id",
+        "_ids",
+        "_name",
+        "_rate",
+        "_report",
+        "_requests",
+        "_returns",
+        "_since_us",
+        "_taken",
+        "_tokens",
+        "applied",
+        "ended",
+        "is_reported",
+        "is_retired",
+        "open",
+    )
+
+    def __init__(self, applied: AppliedLimits, ids: Iterator[str], horizon: float, now: float) -> None:
+        """`horizon` is the number of seconds of traffic to lease ahead, `now` the time of the loop."""
+        self.applied = applied
+        self._ids = ids
+        self.open: dict[str, Reservation] = {}
+        self.ended: list[Settlement] = []
+        self.is_reported = False
+        self._horizon = horizon
+        self._has_tokens, self._has_budgets = bool(applied.token_counters), bool(applied.budgets)
+        self._rate = _Rate(now)
+        self.is_retired = self._returns = False
+        self._admission = Admission("", None, None, None)
+        self._report: Report | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begins with nothing, under an id that Redis does not know."""
+        self._id = next(self._ids)
+        self._name = ""
+        self._requests = self._tokens = self._cost = 0
+        self._first_slot = self._taken = 0
+        self._since_us = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """True if Redis has nothing of it, has to be told nothing, and is to grant nothing soon."""
+        has_nothing = not (self.is_reported or self._name or self.open or self.ended)
+        return has_nothing and (self.is_retired or self._rate.is_low)
+
+    @property
+    def is_due(self) -> bool:
+        """True if Redis has to be told of it before long."""
+        return bool(self._name or self.ended) and not self.is_reported
+
+    @property
+    def has_left(self) -> bool:
+        return self._requests > 0
+
+    def note(self, claim: Claim) -> None:
+        """Counts a request for which Redis was asked in the rate of the subject."""
+        self._rate.add(claim)
+
+    def take(self, claim: Claim, name: str) -> Admission | None:
+        """Admits a request under the name of a reservation; None if Redis has to be asked."""
+        tokens = self._tokens - claim.tokens if self._has_tokens else 0
+        cost = self._cost - claim.cost if self._has_budgets else 0
+        if self._requests < 1 or tokens < 0 or cost < 0 or claim.arrived_us < self._since_us:
+            return None
+        self._requests -= 1
+        self._tokens, self._cost = tokens, cost
+        self._taken += 1
+        self._rate.add(claim)
+        applied = self.applied
+        reservation = Reservation(claim, name, applied)
+        if applied.is_settled:
+            reservation.allowance = self
+            self.open[name] = reservation
+        seen = self._admission
+        return Admission(
+            "",
+            None if seen.requests is None else seen.requests - self._requests,
+            None if seen.tokens is None else seen.tokens - tokens,
+            reservation,
+            seen.month_is_spent,
+            seen.requests_limit,
+            seen.tokens_limit,
+        )
+
+    def end(self, settlement: Settlement) -> None:
+        """Notes that a request of `open` has ended."""
+        del self.open[settlement.reservation.name]
+        self.ended.append(settlement)
+
+    def retire(self) -> None:
+        """Returns what is left with the next command, for other limits apply from now on."""
+        self.is_retired = True
+
+    def give_back(self) -> None:
+        """Returns what is left with the next command."""
+        self._returns = True
+
+    def told(self) -> tuple[list[str], list[Settlement]]:
+        """Returns the reservations of the requests taken that are still open, and what the others have used: the
+        command that is about to leave tells them."""
+        for reservation in self.open.values():
+            reservation.allowance = None
+        names, ended = list(self.open), self.ended
+        self.open, self.ended = {}, []
+        return names, ended
+
+    def report(self, limits: BatchLimits, now: float, now_us: int) -> Report | None:
+        """Returns what to tell Redis, and None if it has nothing of the allowance and is to grant nothing. `now` is the
+        time of the loop. The requests that have been taken come separately (`told`)."""
+        rate = self._rate
+        rate.measure(now, self._horizon)
+        target = 0 if self.is_retired or self._returns else rate.ahead
+        self._returns = False
+        tokens_each = rate.tokens_each if self._has_tokens else 0
+        cost_each = rate.cost_each if self._has_budgets else 0
+        kept = self._affordable(min(self._requests, target), tokens_each, cost_each)
+        wanted = target - kept
+        if wanted * max(tokens_each, cost_each) > _MAX_AMOUNT:
+            wanted = 0
+        if not (wanted or self._name):
+            return None
+        kept_tokens, kept_cost = kept * tokens_each, kept * cost_each
+        self._since_us = now_us - _EARLIER_US
+        self._report = Report(
+            limits.of_settlement(self.applied) if self.is_retired else limits.of_admission(self.applied),
+            self._name,
+            self._id,
+            self._first_slot,
+            self._taken,
+            kept,
+            kept_cost,
+            self._requests - kept,
+            self._tokens - kept_tokens,
+            wanted,
+            tokens_each,
+            cost_each,
+            str(self._since_us),
+        )
+        self._first_slot += self._taken
+        self._taken = 0
+        self._requests, self._tokens, self._cost = kept, kept_tokens, kept_cost
+        self.is_reported = True
+        return self._report
+
+    def granted(self, count: int, counts: Sequence[int], known: KnownSpends) -> None:
+        """Adds what Redis has granted. `counts` are requests and tokens of each counter, this worker's part
+        included."""
+        report, self._report = self._report, None
+        self.is_reported = False
+        if report is None:
+            return
+        cost = report.kept_cost + count * report.cost_each
+        self._name = f"{self._id}|{cost}|{report.since}" if report.kept + count else ""
+        self._requests += count
+        self._tokens += count * report.tokens_each
+        self._cost += count * report.cost_each
+        month = self.applied.month
+        spent = month is not None and known.of(month.scope).spent >= month.units
+        self._admission = answer_to(Reservation(_NO_CLAIM, "", self.applied), "", counts, month_is_spent=spent)
+
+    def forget(self) -> list[Settlement]:
+        """Gives up what is left, because Redis does not know the allowance any more or failed to answer; what it may
+        still have expires. Returns the ended requests: settled by reservations that Redis does not have, they put their
+        spends in doubt."""
+        self.is_reported, self._report = False, None
+        _, ended = self.told()
+        self._begin()
+        return ended
+
+    def _affordable(self, requests: int, tokens_each: int, cost_each: int) -> int:
+        """Returns for how many of the requests the tokens and the cost suffice that are left."""
+        if tokens_each:
+            requests = min(requests, self._tokens // tokens_each)
+        if cost_each:
+            requests = min(requests, self._cost // cost_each)
+        return requests
+
+
+class _Rate:
+    """How many requests a subject had in the latest window, and how large they were. `ahead` is the number that it will
+    have within the horizon, 0 where they are few (`is_low`)."""
+
+    __slots__ = ("_cost", "_requests", "_since", "_tokens", "ahead", "cost_each", "is_low", "tokens_each")
+
+    def __init__(self, now: float) -> None:
+        self.ahead = self.tokens_each = self.cost_each = 0
+        self.is_low = False
+        self._since = now
+        self._requests = self._tokens = self._cost = 0
+
+    def add(self, claim: Claim) -> None:
+        self._requests += 1
+        self._tokens += claim.tokens
+        self._cost += claim.cost
+
+    def measure(self, now: float, horizon: float) -> None:
+        seconds = now - self._since
+        if seconds < _WINDOW_SECONDS:
+            return
+        requests = self._requests
+        ahead = min(int(requests * horizon / seconds), _MOST)
+        self.is_low = ahead < _LEAST
+        self.ahead = 0 if self.is_low else ahead
+        if requests:
+            self.tokens_each, self.cost_each = -(-self._tokens // requests), -(-self._cost // requests)
+        self._since = now
+        self._requests = self._tokens = self._cost = 0
+
+
+class Allowances:
+    """The allowances of a worker, by project."""
+
+    def __init__(self, horizon: float) -> None:
+        """`horizon` is the number of seconds of traffic to lease ahead; with 0 Redis is asked for each request."""
+        self._horizon = horizon
+        worker = secrets.token_hex(8)
+        self._ids = (f"{ID_PREFIX}{worker}-{number}" for number in count())
+        self._loop = asyncio.get_running_loop()
+        self._of_project: dict[str, list[Allowance]] = {}
+
+    def note(self, applied: AppliedLimits, claim: Claim) -> None:
+        """Notes a request for which Redis is asked."""
+        if applied.allowance is not None:
+            applied.allowance.note(claim)
+            return
+        applied.asked += 1
+        if applied.asked < _ASKED or not self._horizon:
+            return
+        applied.asked = 0
+        of_project = self._of_project.setdefault(claim.project, [])
+        if len(of_project) < _MAX_OF_PROJECT:
+            applied.allowance = Allowance(applied, self._ids, self._horizon, self._loop.time())
+            of_project.append(applied.allowance)
+
+    def to_report(self, project: str) -> list[Allowance]:
+        """Returns the allowances of a project of which no command is under way, without those of little traffic."""
+        found = self._of_project.get(project)
+        if found is None:
+            return []
+        for allowance in [each for each in found if each.is_idle]:
+            found.remove(allowance)
+            allowance.applied.allowance = None
+        if not found:
+            del self._of_project[project]
+        return [allowance for allowance in found if not allowance.is_reported]
+
+    def remove(self, project: str) -> list[Allowance]:
+        """Removes and returns the allowances of a project."""
+        found = self._of_project.pop(project, [])
+        for allowance in found:
+            allowance.applied.allowance = None
+        return found
+
+    def of(self, project: str) -> Iterable[Allowance]:
+        return self._of_project.get(project, ())
+
+    def is_due(self, project: str) -> bool:
+        """Returns whether Redis has to be told before long."""
+        return any(allowance.is_due for allowance in self.of(project))
+
+    def projects(self) -> list[str]:
+        return list(self._of_project)
+
+    def retire(self, project: str) -> None:
+        """Returns everything of a project, for which other limits apply from now on."""
+        for allowance in self.of(project):
+            allowance.retire()
+
+    def retire_all(self) -> None:
+        for project in self._of_project:
+            self.retire(project)
+
+    def give_back(self, project: str, limit: str) -> bool:
+        """Returns with the next command what is left of one limit, named by its key; False if there is nothing."""
+        found = False
+        for allowance in self.of(project):
+            if allowance.has_left and not allowance.is_reported and limit in allowance.applied.numbers:
+                allowance.give_back()
+                found = True
+        return found
