@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from gateway.limits.batch_limits import BatchLimits
 from gateway.limits.claims import Admission, Claim, Reservation, Settlement, answer_to
+from gateway.limits.keys import ALLOWANCE_PREFIX
 from gateway.limits.local import KnownSpends
 from gateway.limits.minute_limits import AppliedLimits
 
@@ -27,7 +28,6 @@ _MAX_OF_PROJECT = 64
 _EARLIER_US = 1_000_000
 # Lua's numbers hold integers exactly up to twice this amount.
 _MAX_AMOUNT = 2**52
-ID_PREFIX = "allowance:"
 _NO_CLAIM = Claim("", "", "", 0, 0, 0)
 
 
@@ -87,7 +87,7 @@ class Allowance:
         self.is_reported = False
         self._horizon = horizon
         self._has_tokens, self._has_budgets = bool(applied.token_counters), bool(applied.budgets)
-        self._rate = _Rate(now)
+        self._rate = Rate(now)
         self.is_retired = self._returns = False
         self._admission = Admission("", None, None, None)
         self._report: Report | None = None
@@ -240,7 +240,7 @@ class Allowance:
         return requests
 
 
-class _Rate:
+class Rate:
     """How many requests a subject had in the latest window, and how large they were. `ahead` is the number that it will
     have within the horizon, 0 where they are few (`is_low`)."""
 
@@ -259,7 +259,7 @@ class _Rate:
 
     def measure(self, now: float, horizon: float) -> None:
         seconds = now - self._since
-        if seconds < _WINDOW_SECONDS:
+        if seconds <= _WINDOW_SECONDS:
             return
         requests = self._requests
         ahead = min(int(requests * horizon / seconds), _MOST)
@@ -278,7 +278,7 @@ class Allowances:
         """`horizon` is the number of seconds of traffic to lease ahead; with 0 Redis is asked for each request."""
         self._horizon = horizon
         worker = secrets.token_hex(8)
-        self._ids = (f"{ID_PREFIX}{worker}-{number}" for number in count())
+        self._ids = (f"{ALLOWANCE_PREFIX}{worker}-{number}" for number in count())
         self._loop = asyncio.get_running_loop()
         self._of_project: dict[str, list[Allowance]] = {}
 
@@ -294,6 +294,7 @@ class Allowances:
         of_project = self._of_project.setdefault(claim.project, [])
         if len(of_project) < _MAX_OF_PROJECT:
             applied.allowance = Allowance(applied, self._ids, self._horizon, self._loop.time())
+            applied.allowance.note(claim)
             of_project.append(applied.allowance)
 
     def to_report(self, project: str) -> list[Allowance]:

@@ -15,7 +15,7 @@ from gateway.limits.allowances import Allowance, Report
 from gateway.limits.batch_limits import BatchLimits
 from gateway.limits.channel import Command, RedisAwayError
 from gateway.limits.claims import Reservation, Settlement
-from gateway.limits.keys import Scope
+from gateway.limits.keys import Scope, leased_key
 from gateway.limits.local import KnownSpend
 from gateway.limits.scripts import BATCH, packed
 
@@ -147,10 +147,12 @@ class Batch(Command):
         reports, taken = self._report()
         keys, terms = self._limits.packed()
         own = _encode((time_ns() // 1000, self._ledger.waits, *terms, self._settled, self._requested, reports, taken))
-        words = BATCH.begun(1 + self._limits.key_count + _ARGUMENTS)
-        self.data = b"".join(
-            (words, packed((self._limits.key_count,)), *keys, packed((self._ledger.lease_ms, run_id, own)))
-        )
+        key_count = self._limits.key_count
+        if reports:
+            keys.append(packed((leased_key(self.project),)))
+            key_count += 1
+        words = BATCH.begun(1 + key_count + _ARGUMENTS)
+        self.data = b"".join((words, packed((key_count,)), *keys, packed((self._ledger.lease_ms, run_id, own))))
 
     @override
     def answered(self, answer: Any) -> None:

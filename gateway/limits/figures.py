@@ -19,7 +19,15 @@ from analytics.queries.spend import NEVER, key_spends, project_spend, session_sp
 from analytics.shipper.spool_status import oldest_unshipped_seconds
 from core.redis.clients import run_id_of, shared_client
 from core.redis.failures import REDIS_ERRORS
-from gateway.limits.keys import Scope, month_limits, open_key, requests_key, tokens_key
+from gateway.limits.keys import (
+    ALLOWANCE_PREFIX,
+    Scope,
+    leased_key,
+    month_limits,
+    open_key,
+    requests_key,
+    tokens_key,
+)
 from gateway.limits.units import from_units
 
 _TIMEOUT_SECONDS = 1.0
@@ -41,8 +49,8 @@ class Spend:
 
 @dataclass(frozen=True, slots=True)
 class MinuteRates:
-    """The use of one minute; tokens of requests in flight are estimates. A figure is None where Redis counts nothing or
-    is away."""
+    """The use of one minute, without what workers have leased ahead; tokens of requests in flight are estimates. A
+    figure is None where Redis counts nothing or is away."""
 
     requests: int | None
     tokens: int | None
@@ -95,18 +103,25 @@ class Figures:
 
     def open_requests(self, project_id: UUID, caller: str) -> int | None:
         """Returns the number of a caller's requests under way; None when Redis is away."""
-        key = open_key(str(project_id), caller)
-        found: int | None = self._ask(lambda client: client.zcount(key, time() * 1000, "+inf"))
-        return found
+        found = self._of_requests(open_key(str(project_id), caller))
+        return None if found is None else len(found)
 
     def minute(self, project_id: UUID, minute: int, caller: str = "") -> MinuteRates:
         """Returns the rates of the project, or those of a caller (`keys.caller_part`)."""
-        names = (key(str(project_id), minute, caller) for key in (requests_key, tokens_key))
-        found = self._ask(lambda client: client.mget(*names))
+        project = str(project_id)
+        keys = [key(project, minute, caller) for key in (requests_key, tokens_key)]
+        found = self._ask(lambda client: (client.hvals(leased_key(project)), client.mget(keys)))
         if found is None:
             return MinuteRates(None, None)
-        requests, tokens = (None if value is None else int(value) for value in found)
-        return MinuteRates(requests, tokens)
+        texts, counted = found
+        leased = [text.split(b" ") for text in texts]
+        of_counter = [(int(words[0]), int(words[1])) for words in leased if keys[0].encode() in words[2:]]
+        used = [
+            # What is leased was read a moment earlier.
+            None if count is None else max(int(count) - sum(each[place] for each in of_counter), 0)
+            for place, count in enumerate(counted)
+        ]
+        return MinuteRates(*used)
 
     def _spend(self, scope: Scope, of_log: Any) -> Spend:
         found = self._ask(lambda client: client.hmget(scope.spend, "base", "after", "unsure", "since", "run"))
@@ -127,9 +142,16 @@ class Figures:
         return oldest_unshipped_seconds(settings.SPOOL_DIR) <= _MAX_LAG_SECONDS
 
     def _reserved(self, scope: Scope) -> int:
-        """Returns the reserved units. Expired reservations stay in Redis until the next admission, and are left out."""
-        names = self._ask(lambda client: client.zrangebyscore(scope.reservations, time() * 1000, "+inf"))
-        return sum(int(name.split(b"|")[1]) for name in names or ())
+        """Returns the units reserved by requests."""
+        return sum(int(name.split(b"|")[1]) for name in self._of_requests(scope.reservations) or ())
+
+    def _of_requests(self, key: str) -> list[bytes] | None:
+        """Returns the reservations of requests; None when Redis is away. What workers have leased ahead is left out,
+        and so are expired reservations, which stay in Redis until the next admission."""
+        names = self._ask(lambda client: client.zrangebyscore(key, time() * 1000, "+inf"))
+        if names is None:
+            return None
+        return [name for name in names if not name.startswith(ALLOWANCE_PREFIX.encode())]
 
     def _run_id(self, scope: Scope) -> str | None:
         if scope.project not in self._run_ids:

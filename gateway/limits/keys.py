@@ -14,6 +14,8 @@ from gateway.limits.scripts import packed
 
 MINUTE_US = 60_000_000
 _HOUR_US = 3_600_000_000
+# Begins the names of what a worker has leased ahead, among the reservations of requests.
+ALLOWANCE_PREFIX = "allowance:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,11 @@ def requests_key(project: str, minute: int, caller: str = "") -> str:
 
 def tokens_key(project: str, minute: int, caller: str = "") -> str:
     return f"svc:limits:{{{project}}}:{caller}tokens:{minute}"
+
+
+def leased_key(project: str) -> str:
+    """Returns the key of what workers have leased of the minutes and not used yet."""
+    return f"svc:limits:{{{project}}}:leased"
 
 
 def open_key(project: str, caller: str) -> str:

@@ -114,12 +114,23 @@ local function grant(allowance)
     end
 end
 
+-- Notes what is counted in the minute and not used yet: requests, tokens and the keys of the counters.
+local function note_leased(allowance)
+    local requests = allowance.is_lost and 0 or allowance.kept + allowance.granted
+    if requests == 0 or #allowance.subject.counters == 0 then return redis.call('HDEL', LEASED, allowance.id) end
+    local words = {text_of(requests), text_of(requests * allowance.tokens)}
+    for _, counter in ipairs(allowance.subject.counters) do words[#words + 1] = counter.requests_key end
+    redis.call('HSET', LEASED, allowance.id, table.concat(words, ' '))
+    redis.call('EXPIRE', LEASED, 120)
+end
+
 -- Returns for each allowance the requests that it was granted, or -1 if Redis did not know it any more, and then requests and
 -- tokens of each counter of its subject.
 local function grant_all()
     local answers = {}
     for _, allowance in ipairs(allowances) do
         if not allowance.is_lost then grant(allowance) end
+        note_leased(allowance)
         -- Whether its subject is near a limit is asked for as well.
         allowance.subject.is_admitting = true
         for _, place in ipairs(allowance.subject.places) do has_place(place) end

@@ -2,7 +2,7 @@
 -- alone. Each count is read once and written once.
 --
 -- KEYS: requests and tokens of each counter, the open requests of each concurrency limit, then spend and reservations of
---       each budget.
+--       each budget, and last, if there are allowances, what is leased of the project's minutes.
 -- ARGV: 1 lease in milliseconds, 2 id of this start of Redis. 3, as MessagePack:
 --       - the time now in microseconds;
 --       - true if admissions are answered 'unknown', and count nothing, while the request log has not been queried for

@@ -43,6 +43,9 @@ for number, terms in ipairs(SUBJECTS) do
     }
 end
 
+-- What is leased of the minutes, for display: allowances by their ids. The last key, where there are allowances.
+local LEASED = KEYS[#KEYS]
+
 local allowances = {}
 for number, terms in ipairs(ALLOWANCES) do
     allowances[number] = {
