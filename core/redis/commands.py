@@ -32,7 +32,6 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("ZADD", _KEY, "1", "member"),
     ("ZREM", _KEY, "member"),
     ("ZCARD", _KEY),
-    ("ZCOUNT", _KEY, "-inf", "+inf"),
     ("ZMSCORE", _KEY, "member"),
     ("ZRANGE", _KEY, "0", "-1"),
     ("ZRANGEBYSCORE", _KEY, "-inf", "+inf"),

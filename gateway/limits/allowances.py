@@ -339,7 +339,7 @@ class Allowances:
         """Returns with the next command what is left of one limit, named by its key; False if there is nothing."""
         found = False
         for allowance in self.of(project):
-            if allowance.has_left and not allowance.is_reported and limit in allowance.applied.numbers:
+            if (allowance.has_left or allowance.is_reported) and limit in allowance.applied.numbers:
                 allowance.give_back()
                 found = True
         return found

@@ -110,11 +110,11 @@ class Figures:
         """Returns the rates of the project, or those of a caller (`keys.caller_part`)."""
         project = str(project_id)
         keys = [key(project, minute, caller) for key in (requests_key, tokens_key)]
-        found = self._ask(lambda client: (client.hvals(leased_key(project)), client.mget(keys)))
+        found = self._ask(lambda client: (client.hgetall(leased_key(project)), client.mget(keys)))
         if found is None:
             return MinuteRates(None, None)
-        texts, counted = found
-        leased = [text.split(b" ") for text in texts]
+        by_allowance, counted = found
+        leased = [text.split(b" ") for text in by_allowance.values()]
         of_counter = [(int(words[0]), int(words[1])) for words in leased if keys[0].encode() in words[2:]]
         used = [
             # What is leased was read a moment earlier.
