@@ -14,12 +14,8 @@ from gateway.limits.claims import Admission, Claim, Reservation, Settlement, ans
 from gateway.limits.keys import ALLOWANCE_PREFIX
 from gateway.limits.local import KnownSpends
 from gateway.limits.minute_limits import AppliedLimits
+from gateway.limits.rate import Rate
 
-# The rate is measured over this time, a little less than the one after which a settlement is sent by itself.
-_WINDOW_SECONDS = 0.045
-# A subject with fewer requests ahead asks for each of them.
-_LEAST = 2
-_MOST = 512
 # The requests of a subject in a minute that ask Redis before its rate is measured.
 _ASKED = 4
 # Every command of a project reports on all of its allowances.
@@ -52,7 +48,7 @@ class Report(NamedTuple):
 class Allowance:
     """What a worker has leased of the limits of one subject in one minute. `open` are the requests taken from it of
     which Redis does not know, `ended` those among them that have ended; `is_reported` is True while a command that
-    tells Redis is under way."""
+    tells Redis is under way, `is_urgent` if the next one may not wait."""
 
     __slots__ = (
         "_admission",
@@ -63,6 +59,7 @@ class Allowance:
         "_horizon",
         "_id",
         "_ids",
+        "_late",
         "_name",
         "_rate",
         "_report",
@@ -71,10 +68,12 @@ class Allowance:
         "_since_us",
         "_taken",
         "_tokens",
+        "_told",
         "applied",
         "ended",
         "is_reported",
         "is_retired",
+        "is_urgent",
         "open",
     )
 
@@ -84,7 +83,9 @@ class Allowance:
         self._ids = ids
         self.open: dict[str, Reservation] = {}
         self.ended: list[Settlement] = []
-        self.is_reported = False
+        self._told: dict[str, Reservation] = {}
+        self._late: list[Settlement] = []
+        self.is_reported = self.is_urgent = False
         self._horizon = horizon
         self._has_tokens, self._has_budgets = bool(applied.token_counters), bool(applied.budgets)
         self._rate = Rate(now)
@@ -146,10 +147,11 @@ class Allowance:
             seen.tokens_limit,
         )
 
-    def end(self, settlement: Settlement) -> None:
-        """Notes that a request of `open` has ended."""
-        del self.open[settlement.reservation.name]
-        self.ended.append(settlement)
+    def end(self, settlement: Settlement, *, at_once: bool) -> None:
+        """Notes that a request that was taken has ended. `at_once` is True if Redis has to be told without delay."""
+        is_untold = self.open.pop(settlement.reservation.name, None) is not None
+        (self.ended if is_untold else self._late).append(settlement)
+        self.is_urgent = self.is_urgent or at_once
 
     def retire(self) -> None:
         """Returns what is left with the next command, for other limits apply from now on."""
@@ -161,12 +163,19 @@ class Allowance:
 
     def told(self) -> tuple[list[str], list[Settlement]]:
         """Returns the reservations of the requests taken that are still open, and what the others have used: the
-        command that is about to leave tells them."""
-        for reservation in self.open.values():
-            reservation.allowance = None
+        command that is about to leave tells them. The open ones belong to the allowance until it has been answered: a
+        cluster that moves the project's keys runs a settlement too early otherwise."""
+        self._told.update(self.open)
         names, ended = list(self.open), self.ended
-        self.open, self.ended = {}, []
+        self.open, self.ended, self.is_urgent = {}, [], False
         return names, ended
+
+    def release(self) -> list[Settlement]:
+        """Leaves the requests of which Redis was told to their own reservations; returns those that have ended."""
+        for reservation in self._told.values():
+            reservation.allowance = None
+        late, self._told, self._late = self._late, {}, []
+        return late
 
     def report(self, limits: BatchLimits, now: float, now_us: int) -> Report | None:
         """Returns what to tell Redis, and None if it has nothing of the allowance and is to grant nothing. `now` is the
@@ -229,7 +238,7 @@ class Allowance:
         self.is_reported, self._report = False, None
         _, ended = self.told()
         self._begin()
-        return ended
+        return [*ended, *self.release()]
 
     def _affordable(self, requests: int, tokens_each: int, cost_each: int) -> int:
         """Returns for how many of the requests the tokens and the cost suffice that are left."""
@@ -238,37 +247,6 @@ class Allowance:
         if cost_each:
             requests = min(requests, self._cost // cost_each)
         return requests
-
-
-class Rate:
-    """How many requests a subject had in the latest window, and how large they were. `ahead` is the number that it will
-    have within the horizon, 0 where they are few (`is_low`)."""
-
-    __slots__ = ("_cost", "_requests", "_since", "_tokens", "ahead", "cost_each", "is_low", "tokens_each")
-
-    def __init__(self, now: float) -> None:
-        self.ahead = self.tokens_each = self.cost_each = 0
-        self.is_low = False
-        self._since = now
-        self._requests = self._tokens = self._cost = 0
-
-    def add(self, claim: Claim) -> None:
-        self._requests += 1
-        self._tokens += claim.tokens
-        self._cost += claim.cost
-
-    def measure(self, now: float, horizon: float) -> None:
-        seconds = now - self._since
-        if seconds <= _WINDOW_SECONDS:
-            return
-        requests = self._requests
-        ahead = min(int(requests * horizon / seconds), _MOST)
-        self.is_low = ahead < _LEAST
-        self.ahead = 0 if self.is_low else ahead
-        if requests:
-            self.tokens_each, self.cost_each = -(-self._tokens // requests), -(-self._cost // requests)
-        self._since = now
-        self._requests = self._tokens = self._cost = 0
 
 
 class Allowances:

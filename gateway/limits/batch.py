@@ -133,6 +133,8 @@ class Batch(Command):
                 reports.append(report)
             number = len(reports) if report is not None else 0
             taken, ended = allowance.told()
+            if report is None:
+                allowance.release()
             names += taken
             numbers += [number] * len(taken)
             for settlement in ended:

@@ -126,7 +126,11 @@ class Limiter:
 
     async def admit(self, limits: ProjectLimits, claim: Claim) -> Admission:
         """Counts the claim in every limit that applies to it if it fits into all, else in none; returns the answer."""
-        admission = self.admit_at_once(limits, claim) or await self._ask(limits, claim)
+        return self.admit_at_once(limits, claim) or await self.ask(limits, claim)
+
+    async def ask(self, limits: ProjectLimits, claim: Claim) -> Admission:
+        """Does what `admit` does, without what has been leased."""
+        admission = await self._ask(limits, claim)
         if admission.refused_by:
             applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
             # What this worker has leased ahead must not refuse its own requests.
@@ -212,8 +216,9 @@ class Limiter:
             return
         project = reservation.claim.project
         if reservation.allowance is not None:
-            reservation.allowance.end(Settlement(reservation, tokens, cost))
-            if not _may_wait(reservation, tokens, cost):
+            at_once = not _may_wait(reservation, tokens, cost)
+            reservation.allowance.end(Settlement(reservation, tokens, cost), at_once=at_once)
+            if at_once:
                 self._leave(project)
             return
         try:
@@ -272,18 +277,20 @@ class Limiter:
 
     def granted(self, project: str, allowances: Sequence[Allowance], answers: Sequence[int]) -> None:
         """Updates allowances from Redis's answer: for each the requests granted, then the counts of its counters."""
-        at, is_near = 0, False
+        at, is_urgent = 0, False
         for allowance in allowances:
             end = at + 1 + 2 * len(allowance.applied.counters)
             if answers[at] < 0:
-                self._forget(allowance)
+                self._settle_all(allowance.forget())
             else:
                 allowance.granted(answers[at], answers[at + 1 : end], self._known)
+                self._settle_all(allowance.release())
             at = end
             if allowance.applied.is_near and allowance.has_left:
                 allowance.give_back()
-                is_near = True
-        if is_near:
+                is_urgent = True
+            is_urgent = is_urgent or allowance.is_urgent
+        if is_urgent:
             self._leave(project)
         elif self._allowances.is_due(project):
             with suppress(RedisAwayError):
@@ -292,10 +299,10 @@ class Limiter:
     def forget_allowances(self, project: str) -> None:
         """Gives up what was leased, because a command has failed."""
         for allowance in self._allowances.remove(project):
-            self._forget(allowance)
+            self._settle_all(allowance.forget())
 
-    def _forget(self, allowance: Allowance) -> None:
-        for settled in allowance.forget():
+    def _settle_all(self, settlements: Sequence[Settlement]) -> None:
+        for settled in settlements:
             self.settle(settled.reservation, settled.tokens, settled.cost)
 
     def _leave(self, project: str) -> None:

@@ -42,7 +42,7 @@ async def _admitted(runtime: Runtime, state: RequestState, tokens: int, cost: in
     limits = state.snapshot.limits
     session = state.headers.session_id
     claim = Claim(state.request_id, state.snapshot.id_text, session, state.arrived_us, tokens, cost, caller_of(state))
-    admission = runtime.limiter.admit_at_once(limits, claim) or await runtime.limiter.admit(limits, claim)
+    admission = runtime.limiter.admit_at_once(limits, claim) or await runtime.limiter.ask(limits, claim)
     state.limits = LimitUse(admission.reservation, rate_headers(claim.arrived_us, admission))
     if admission.refused_by:
         raise refusal(limits, claim, admission.refused_by, state.limits.headers)

@@ -19,7 +19,7 @@ from django.test import override_settings
 from hypothesis import HealthCheck, given, settings
 
 from core.caller_limits import CallerLimits
-from gateway.limits import allowances, open_batches
+from gateway.limits import open_batches, rate
 from gateway.limits.claims import Admission, Claim, Reservation
 from gateway.limits.figures import Figures
 from gateway.limits.keys import (
@@ -33,6 +33,7 @@ from gateway.limits.keys import (
     tokens_key,
 )
 from gateway.limits.minute_limits import Caller
+from gateway.limits.rate import Rate
 from gateway.project_settings.limits import ProjectLimits
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.workers import PROJECT, Worker, now_us, spent, worker
@@ -51,7 +52,7 @@ SHARE = 32
 def eager_leases() -> Iterator[None]:
     """Lets workers lease ahead as soon as a few requests have followed each other, and report often."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allowances, "_WINDOW_SECONDS", 0.0005)
+        patch.setattr(rate, "_WINDOW_SECONDS", 0.0005)
         patch.setattr(open_batches, "MAX_WAIT_SECONDS", 0.004)
         yield
 
@@ -60,7 +61,7 @@ def eager_leases() -> Iterator[None]:
 def kept_leases() -> Iterator[None]:
     """Lets workers lease ahead at once, and keep it until their next request that asks Redis."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allowances, "_WINDOW_SECONDS", 0.0)
+        patch.setattr(rate, "_WINDOW_SECONDS", 0.0)
         patch.setattr(open_batches, "MAX_WAIT_SECONDS", 3600.0)
         yield
 
@@ -174,6 +175,11 @@ async def workers(
 async def ask(one: Worker, caller: Caller, **claim: Any) -> Admission:
     asked = msgspec.structs.replace(one.claim(**claim), caller=caller)
     return await one.limiter.admit(one.limits, asked)
+
+
+def end(one: Worker, admission: Admission, tokens: int, cost: int) -> None:
+    assert admission.reservation is not None
+    one.limiter.settle(admission.reservation, tokens, cost)
 
 
 class Course:
@@ -384,7 +390,7 @@ async def test_figures__leave_out_what_is_only_leased(own_redis: OwnRedis, monke
         # The worker itself knows.
         assert [admission.requests for admission in admissions] == list(range(1, 201))
         for admission in admissions:
-            one.limiter.settle(admission.reservation, 10, 9)
+            end(one, admission, 10, 9)
         arrived_us = one.arrived_us
     assert figures(own_redis, arrived_us) == expected(200, are_open=False)
 
@@ -393,7 +399,7 @@ async def test_figures__leave_out_what_is_only_leased(own_redis: OwnRedis, monke
 async def test_lease__that_is_not_used__is_returned_soon(own_redis: OwnRedis) -> None:
     async with workers(own_redis, PLENTY, 1) as (one,):
         for admission in await busy(one, PLENTY.caller):
-            one.limiter.settle(admission.reservation, 10, 9)
+            end(one, admission, 10, 9)
         await eventually(lambda: not own_redis.client.keys("*:leased"))
         counted: Any = own_redis.client.get(requests_key(PROJECT, minute_of(one.arrived_us)))
         assert int(counted) == 100
@@ -431,7 +437,7 @@ async def test_lease__of_a_killed_worker__lapses(own_redis: OwnRedis) -> None:
 
         async def ask_again() -> bool:
             admission = await ask(one, limits.caller, cost=1)
-            one.limiter.settle(admission.reservation, 0, 0)
+            end(one, admission, 0, 0)
             await one.limiter.since(scope)
             return spent(own_redis, scope)[1] <= 1 and own_redis.client.zcard(places) <= 1
 
@@ -449,7 +455,7 @@ async def test_requests_one_after_the_other__ask_redis_for_few_of_them(own_redis
             before: Any = own_redis.client.info("commandstats")
             for _ in range(requests):
                 admission = await ask(one, limits.caller, cost=9)
-                one.limiter.settle(admission.reservation, 0, 7)
+                end(one, admission, 0, 7)
             after: Any = own_redis.client.info("commandstats")
             calls = after["cmdstat_evalsha"]["calls"] - before["cmdstat_evalsha"]["calls"]
             return float(calls / requests)
@@ -461,12 +467,12 @@ async def test_requests_one_after_the_other__ask_redis_for_few_of_them(own_redis
 
 
 def test_subject_with_few_requests__leases_nothing() -> None:
-    rate = allowances.Rate(0.0)
+    measured = Rate(0.0)
     claim = Claim("r", PROJECT, "", 0, 1, 1)
-    rate.add(claim)
-    rate.measure(0.1, AHEAD_SECONDS)
-    assert (rate.ahead, rate.is_low) == (0, True)
+    measured.add(claim)
+    measured.measure(0.1, AHEAD_SECONDS)
+    assert (measured.ahead, measured.is_low) == (0, True)
     for _ in range(10):
-        rate.add(claim)
-    rate.measure(0.2, AHEAD_SECONDS)
-    assert (rate.ahead, rate.is_low) == (10, False)
+        measured.add(claim)
+    measured.measure(0.2, AHEAD_SECONDS)
+    assert (measured.ahead, measured.is_low) == (10, False)

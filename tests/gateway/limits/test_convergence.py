@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gateway.limits import allowances, seeding
+from gateway.limits import rate, seeding
 from gateway.limits.claims import Claim, Reservation
 from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
@@ -173,7 +173,7 @@ async def test_figure__after_any_course_of_events__is_the_logs(
     log, chance = Log(), random.Random(seed)
     monkeypatch.setattr(seeding, "_spends", log.spends)
     # Everything that is asked for twice in a row is leased ahead.
-    monkeypatch.setattr(allowances, "_WINDOW_SECONDS", 0.001)
+    monkeypatch.setattr(rate, "_WINDOW_SECONDS", 0.001)
     life = Life(fragile_redis, log, chance)
     try:
         await life.run(250)
