@@ -71,7 +71,12 @@ async def uses(url: str) -> AsyncIterator[Uses]:
         patch.setattr(store, "ANSWER_SECONDS", TIMEOUT_SECONDS)
         patch.setattr(announcements, "_ANSWER_SECONDS", TIMEOUT_SECONDS)
         limiter = Limiter(
-            url, workers=2, lease_seconds=60.0, timeout=TIMEOUT_SECONDS, on_doubt=lambda scope, since: None
+            url,
+            workers=2,
+            lease_seconds=60.0,
+            timeout=TIMEOUT_SECONDS,
+            on_doubt=lambda scope, since: None,
+            ahead_seconds=0.1,
         )
         stack.push_async_callback(limiter.close)
         cache = ResponseCache(url, max_bytes=1000, timeout=TIMEOUT_SECONDS)

@@ -124,13 +124,13 @@ async def test_cluster__slot_moves_under_load__nothing_is_away_and_all_is_counte
                 for _ in range(2):
                     await sync_to_async(move)(cluster, key_slot(moving.encode()))
                     await _goes_on(load)
-            counted = await sync_to_async(_counted)(cluster, moving)
+            # The projects take turns; the minute may have ended once. What was leased and not used is returned.
+            await eventually(lambda: abs(_counted(cluster, moving) - load.admitted // 3) <= 2)
+            assert load.admitted
             await agree([one, other], [moving])
 
     assert not load.refused
     assert not [line for line in caplog.messages if "redis." in line]
-    # The projects take turns; the minute may have ended once.
-    assert counted > 0 and load.admitted // 3 - 2 <= counted <= load.admitted // 3 + 2
 
 
 def _counted(cluster: Cluster, project: str) -> int:
