@@ -115,14 +115,19 @@ def _execute(step: Step, bound: Mapping[str, Any], settings: Mapping[str, Any]) 
 
 
 def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
-    """Inserts `rows` as one block and returns when they are stored.
+    """Inserts `rows` as `insert_columns` does; none are none."""
+    if rows:
+        insert_columns(table, dict(zip(columns, zip(*rows, strict=True), strict=True)), token=token)
+
+
+def insert_columns(table: str, columns: Mapping[str, Sequence[Any]], *, token: str) -> None:
+    """Inserts the values of each column as one block and returns when they are stored. A column that is missing gets
+    its default.
 
     The same rows with the same `token` count once in the table and in everything its materialized views feed, however
     often they are sent. Raises AnalyticsUnavailableError when the rows should be sent again, and AnalyticsQueryError
     when they never fit.
     """
-    if not rows:
-        return
     for name in (table, *columns):
         if not _NAME.match(name):
             raise ValueError(f"{name!r} is not a plain name")
@@ -140,7 +145,8 @@ def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *,
     }
 
     def run(client: Client) -> Any:
-        by_column = [list(values) for values in zip(*rows, strict=True)]
+        # The driver may write into a list, and needs one.
+        by_column = [list(values) for values in columns.values()]
         return client.execute(step.sql, by_column, columnar=True, settings=insert_settings)
 
     _run(run, step, name=f"insert.{table}", seconds=_seconds(insert_settings), retry=True)

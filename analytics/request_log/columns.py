@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import get_args, get_type_hints
+from collections.abc import Mapping
+from typing import Any, get_args, get_type_hints
+from uuid import UUID
 
 from analytics.request_log.record import RequestRecord
 from analytics.request_log.types import Column
@@ -46,6 +48,20 @@ INGESTED = (
     "spans_derived", "prompt", "completion", "request", "response",
 )  # fmt: skip
 """The columns of the table `ingest`, in the order of the shipper's rows."""
+
+NO_ID = UUID(int=0)
+NO_MONEY = "0"
+DEFAULTS: Mapping[str, Any] = {
+    **dict.fromkeys(IDS, NO_ID),
+    **dict.fromkeys((*TEXTS, "attempts", "prompt", "completion"), ""),
+    **dict.fromkeys(NUMBERS, 0),
+    **dict.fromkeys((*FLAGS, "spans_derived"), False),
+    **dict.fromkeys(MONEY, NO_MONEY),
+    **dict.fromkeys(("request", "response"), b""),
+    "attributes": {},
+    "operation": "chat",
+}
+"""The values, in the shipper's rows, that the table `ingest` gives to columns which an insert leaves out."""
 
 ANONYMISED = (*(name for name, column in RECORDED.items() if column.is_kept), "drop_date", "recorded_at")
 """The columns of the table `anonymised` that come from the request's row."""

@@ -24,10 +24,10 @@ from django.conf import settings
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
-from analytics.request_log.columns import INGESTED
 from analytics.shipper import batch
 from analytics.shipper.batch_size import BatchSize
 from analytics.shipper.dead_letters import DeadLetters
+from analytics.shipper.rows import without_defaults
 from analytics.spool import names
 from analytics.spool.handover import Handover
 from analytics.spool.interrupted import is_retained, record_interrupted
@@ -64,7 +64,8 @@ class SpoolLockedError(Exception):
 
 
 def insert_into_store(rows: Sequence[Sequence[Any]], token: str) -> None:
-    client.insert("ingest", INGESTED, rows, token=token)
+    if rows:
+        client.insert_columns("ingest", without_defaults(rows), token=token)
 
 
 class Shipper:

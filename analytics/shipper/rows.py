@@ -16,7 +16,17 @@ from uuid import UUID
 
 import msgspec
 
-from analytics.request_log.columns import FLAGS, IDS, MONEY, NUMBERS, TEXTS
+from analytics.request_log.columns import (
+    DEFAULTS,
+    FLAGS,
+    IDS,
+    INGESTED,
+    MONEY,
+    NO_ID,
+    NO_MONEY,
+    NUMBERS,
+    TEXTS,
+)
 from analytics.request_log.record import TELEMETRY, RequestRecord
 from analytics.shipper.streamed import assembled
 from analytics.shipper.texts import completion_text, prompt_text
@@ -25,8 +35,6 @@ from integrations.providers.native import native_adapter
 
 logger = logging.getLogger("analytics.shipper")
 
-_NO_UUID = UUID(int=0)
-_NO_MONEY = "0"
 _PLACES = Decimal("0.0000000001")
 _MAX_MONEY = Decimal(99_999_999)
 _LATEST = int(datetime(2049, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
@@ -51,17 +59,31 @@ def to_row(frame: Frame, *, with_spans: bool = True) -> tuple[Any, ...]:
         UUID(record.request_id),
         min(max(record.ts, 0), _LATEST),
         record.outcome.value,
-        *[_shared_id(text) if text else _NO_UUID for text in _ids_of(record)],
+        *[_shared_id(text) if text else NO_ID for text in _ids_of(record)],
         *_texts_of(record),
         *_numbers(record),
         *_flags_of(record),
-        *[_money(text) if text else _NO_MONEY for text in _money_of(record)],
+        *[_money(text) if text else NO_MONEY for text in _money_of(record)],
         _attempts(record),
         record.attributes,
         # The application has sent the span of its own call.
         with_spans and record.source != TELEMETRY,
         *texts,
     )
+
+
+def without_defaults(rows: Sequence[Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
+    """Returns the values by column, without the columns in which all rows have the default of the table.
+
+    Half of the columns are such in most batches, and the driver and the store take as long for their values as for any
+    others. The columns depend on the rows alone, so that a batch which is sent again is the same.
+    """
+    by_column = dict(zip(INGESTED, zip(*rows, strict=True), strict=True))
+    return {name: values for name, values in by_column.items() if not _has_default(values, DEFAULTS.get(name))}
+
+
+def _has_default(values: Sequence[Any], default: object) -> bool:
+    return default is not None and values[0] == default and values.count(default) == len(values)
 
 
 def _numbers(record: RequestRecord) -> Sequence[int]:
