@@ -10,7 +10,7 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.range_totals import SUMS, SumsRow
-from analytics.queries.rollup_ranges import MINUTES, PLANNED, Key, same, totals, union
+from analytics.queries.rollup_ranges import PLANNED, SPEND_HOURS, Key, same, totals, union
 
 
 class PromptGrouping(StrEnum):
@@ -46,8 +46,8 @@ def list_prompt_figures(
     if prompt_config_id is not None:
         where, params = f"{where} AND t.prompt_config_id = {{config:UUID}}", {"config": prompt_config_id}
     keys = {"prompt_config_id": same("t.prompt_config_id"), "prompt_version": _VERSION[grouping]}
-    # Only the rollup by minute knows prompts.
-    source, more = union([MINUTES], start, end, keys=keys, figures=SUMS, where=where)
+    # The rollup by minute knows prompts as well, and has a row for each minute of each model.
+    source, more = union([SPEND_HOURS], start, end, keys=keys, figures=SUMS, where=where)
     sql = (
         "SELECT f.prompt_config_id AS prompt_config_id, f.prompt_version AS prompt_version,"
         f" {totals(*SUMS)} FROM {source} AS f GROUP BY f.prompt_config_id, f.prompt_version"

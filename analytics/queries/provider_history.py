@@ -9,7 +9,7 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.dimensions import DEPLOYMENT
-from analytics.queries.rollup_ranges import MINUTES, PLANNED, Key, clamp, same, totals, union
+from analytics.queries.rollup_ranges import FAILOVER_QUARTERS, HOURS, MINUTES, PLANNED, Key, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -60,26 +60,28 @@ class FailoverRow:
     last_at: datetime
 
 
-# The pairs of one attempt and the next one at another model, deployment or provider. A retry of the same one is no
-# failover. A deployment that the attempt does not name is called like its provider. `retried_attempts` has the attempts
-# of the requests of the PREWHERE alone: of `attempts` those of their neighbours would be read as well.
-_PAIRS = """
-SELECT
-    r.ts AS ts,
-    JSONExtract(
-        r.retried_attempts, 'Array(Tuple(provider String, model String, error String, deployment String))'
-    ) AS listed,
-    arrayMap(call -> (call.1, call.2, call.3, if(call.4 = '', call.1, call.4)), listed) AS calls,
-    arrayJoin(arrayFilter(
+# The pairs of one attempt and the next one at another model, deployment or provider, with whether the next one served
+# the request. A retry of the same one is no failover. A deployment that the attempt does not name is called like its
+# provider. `retried_attempts` has the attempts of the requests of the PREWHERE alone: of `attempts` those of their
+# neighbours would be read as well.
+_CALLS = """arrayMap(
+    call -> (call.1, call.2, call.3, if(call.4 = '', call.1, call.4)),
+    JSONExtract(t.retried_attempts, 'Array(Tuple(provider String, model String, error String, deployment String))')
+)"""
+_PAIRS = f"""arrayJoin(arrayMap(
+    pair -> (pair.1.1, pair.1.4, pair.1.2, pair.2.1, pair.2.4, pair.2.2, pair.1.3, pair.2.3 = ''),
+    arrayFilter(
         pair -> (pair.1.1, pair.1.2, pair.1.4) != (pair.2.1, pair.2.2, pair.2.4),
-        arrayZip(arrayPopBack(calls), arrayPopFront(calls))
-    )) AS pair
-FROM requests AS r
-PREWHERE r.project_id = {project:UUID} AND r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts <= {end:DateTime64(6, 'UTC')}
-    AND (r.fallback_used OR r.retry_count > 0)
-"""
+        arrayZip(arrayPopBack({_CALLS} AS calls), arrayPopFront(calls))
+    )
+))"""
+_PAIR_COLUMNS = (
+    "from_provider", "from_deployment", "from_model", "to_provider", "to_deployment", "to_model", "error",
+)  # fmt: skip
+_PAIR = Key(f"({', '.join(f'toString(t.{name})' for name in _PAIR_COLUMNS)}, t.served)", _PAIRS)
+_RETRIED = "(t.fallback_used OR t.retry_count > 0)"
 
-_FAILOVER_KEYS = "from_provider, from_deployment, from_model, to_provider, to_deployment, to_model, error"
+_HOUR = 60
 
 
 def list_provider_intervals(
@@ -88,7 +90,7 @@ def list_provider_intervals(
     """Returns the intervals of `minutes` (which divide the day) in which a provider had requests."""
     beginning = f"toStartOfInterval({{time}}, INTERVAL {minutes:d} MINUTE, 'UTC')"
     source, params = union(
-        [MINUTES],
+        [MINUTES if minutes % _HOUR else HOURS],
         start,
         end,
         keys={"start": Key(beginning, beginning), "provider": same("toString(t.provider)")},
@@ -131,23 +133,40 @@ def list_deployment_intervals(
 def list_failover_intervals(
     project_id: UUID, start: datetime, end: datetime, minutes: int
 ) -> list[FailoverIntervalRow]:
-    """Returns the intervals in which requests went on from a provider that had failed."""
-    sql = (
-        f"SELECT toDateTime64(toStartOfInterval(p.ts, INTERVAL {minutes:d} MINUTE, 'UTC'), 6, 'UTC') AS start,"
-        f" p.pair.1.1 AS provider, p.pair.1.4 AS deployment, count() AS failovers FROM ({_PAIRS}) AS p"
-        " GROUP BY start, provider, deployment"
+    """Returns the intervals in which requests went on from a provider that had failed; they are whole quarters of an
+    hour."""
+    beginning = f"toStartOfInterval({{time}}, INTERVAL {minutes:d} MINUTE, 'UTC')"
+    source, params = union(
+        [FAILOVER_QUARTERS],
+        start,
+        end,
+        keys={"start": Key(beginning, beginning), "pair": _PAIR},
+        figures=("requests",),
+        where_request=_RETRIED,
     )
-    params = {"project": project_id, "start": clamp(start), "end": clamp(end)}
-    return client.query(sql, params, row=FailoverIntervalRow, name="providers.failed_over", database_settings=PLANNED)
+    sql = (
+        "SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.pair.1 AS provider, f.pair.2 AS deployment,"
+        f" sum(f.requests) AS failovers FROM {source} AS f GROUP BY f.start, provider, deployment"
+    )
+    values = {**params, "project": project_id}
+    return client.query(sql, values, row=FailoverIntervalRow, name="providers.failed_over", database_settings=PLANNED)
 
 
 def list_failovers(project_id: UUID, start: datetime, end: datetime) -> Sequence[FailoverRow]:
     """Returns all failovers by falling number of requests, then by names."""
-    sql = (
-        "SELECT p.pair.1.1 AS from_provider, p.pair.1.4 AS from_deployment, p.pair.1.2 AS from_model,"
-        " p.pair.2.1 AS to_provider, p.pair.2.4 AS to_deployment, p.pair.2.2 AS to_model, p.pair.1.3 AS error,"
-        f" count() AS requests, countIf(p.pair.2.3 = '') AS served, max(p.ts) AS last_at FROM ({_PAIRS}) AS p"
-        f" GROUP BY {_FAILOVER_KEYS} ORDER BY requests DESC, {_FAILOVER_KEYS}"
+    source, params = union(
+        [FAILOVER_QUARTERS],
+        start,
+        end,
+        keys={"pair": _PAIR},
+        figures=("requests", "last_at"),
+        where_request=_RETRIED,
     )
-    params = {"project": project_id, "start": clamp(start), "end": clamp(end)}
-    return client.query(sql, params, row=FailoverRow, name="providers.failovers", database_settings=PLANNED)
+    names = ", ".join(_PAIR_COLUMNS)
+    columns = ", ".join(f"f.pair.{place} AS {name}" for place, name in enumerate(_PAIR_COLUMNS, 1))
+    sql = (
+        f"SELECT {columns}, {totals('requests', 'last_at')}, sumIf(f.requests, f.pair.8) AS served"
+        f" FROM {source} AS f GROUP BY {names} ORDER BY requests DESC, {names}"
+    )
+    values = {**params, "project": project_id}
+    return client.query(sql, values, row=FailoverRow, name="providers.failovers", database_settings=PLANNED)

@@ -39,6 +39,7 @@ ERROR_DAYS = Rollup("errors_daily", "day", "Date", timedelta(days=1))
 GUARDRAIL_HOURS = Rollup("guardrails_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 ERROR_KIND_HOURS = Rollup("error_kinds_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 SPEND_HOURS = Rollup("spend_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
+FAILOVER_QUARTERS = Rollup("failovers_quarter_hourly", "quarter", "DateTime('UTC')", timedelta(minutes=15))
 SESSION_DAYS = Rollup("session_days", "day", "Date", timedelta(days=1))
 
 _ROWS = Rollup("requests", "ts", "DateTime64(6, 'UTC')", TICK)

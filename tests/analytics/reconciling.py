@@ -13,11 +13,15 @@ from analytics.clickhouse import client
 from analytics.clickhouse.rollups import Column, Rollup, list_rollups
 from analytics.reconciliation.services import Difference, reconcile
 from analytics.reconciliation.units import Unit
-from analytics.request_log.record import Outcome
+from analytics.request_log.record import AttemptRecord, Outcome
 from tests.factories.analytics import make_entry
 
 MODELS = ["gpt-4o", "claude-sonnet-4", 'Ünïcode\'s "model"']
 
+_ATTEMPTS = (
+    AttemptRecord(provider="groq", model="m", status=503, error="unavailable"),
+    AttemptRecord(provider="openai", model="m", status=200),
+)
 _VERDICT = {"guardrail": "pii", "stage": "input", "action": "flag"}
 
 
@@ -46,6 +50,7 @@ def entries_of(project: UUID, number: int, *, spread_days: int) -> Iterator[Any]
             cache_read_tokens=chance.randrange(50),
             contract_violation=chance.random() < 0.1,
             attributes={"guardrails": json.dumps([_VERDICT])} if chance.random() < 0.3 else {},
+            **({"attempts": _ATTEMPTS, "fallback_used": True} if chance.random() < 0.3 else {}),
         )
 
 

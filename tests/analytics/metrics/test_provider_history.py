@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -171,6 +173,52 @@ def test_failovers__between_deployments__are_counted_by_their_names(get: Get) ->
         ("openai", "openai-eu", "openai", "openai", 2, 2),
         ("openai", "openai", "groq", "groq", 1, 1),
     ]
+
+
+def test_history_and_failovers__any_range__equal_plain_computation(api: Api, get: Get, spool: Path) -> None:
+    chance = random.Random(7)
+    calls = [*(failed(name) for name in "abc"), *(served(name) for name in "abc"), failed("a", "n"), served("b", "n")]
+    entries = [
+        entry(
+            api,
+            timedelta(seconds=chance.choice([3600, 86400, 9 * 86400]) * chance.random()),
+            *chance.choices(calls, k=chance.randint(1, 4)),
+            retries=1,
+        )
+        for _ in range(400)
+    ]
+    store(spool, *entries[:250])
+    store(spool, *entries[250:])
+    records = [one.record for one in entries]
+
+    for minutes in (15, 60, 180):
+        start = NOW - timedelta(seconds=7 * 86400 * chance.random())
+        end = start + (NOW - start) * chance.random()
+        history = get("providers/history", start_date=start, end_date=end, interval_minutes=minutes)
+        failovers = get("providers/failovers", start_date=start, end_date=end, limit=1000)
+
+        chosen = [one for one in records if microseconds(start) <= one.ts <= microseconds(end)]
+        expected = [(one.ts, *pair) for one in chosen for pair in pairwise(one.attempts) if _goes_on(*pair)]
+        counts = Counter(
+            (iso(ts // (minutes * 60_000_000) * minutes * 60_000_000), first.provider) for ts, first, _ in expected
+        )
+        requests = Counter(
+            (iso(one.ts // (minutes * 60_000_000) * minutes * 60_000_000), one.provider) for one in chosen
+        )
+        shown = {(one["start"], row["provider"]): one for row in history["providers"] for one in row["intervals"]}
+        assert {place: one["failover_count"] for place, one in shown.items() if one["failover_count"]} == counts
+        assert {place: one["request_count"] for place, one in shown.items() if one["request_count"]} == requests
+        totals = Counter((a.provider, a.model, b.provider, b.model, a.error) for _, a, b in expected)
+        ends = Counter((a.provider, a.model, b.provider, b.model, a.error) for _, a, b in expected if not b.error)
+        names = ("from_provider", "from_model", "to_provider", "to_model", "error")
+        for row in failovers["results"]:
+            pair = tuple(row[name] for name in names)
+            assert (row["request_count"], row["served_count"]) == (totals.pop(pair), ends[pair])
+        assert not totals
+
+
+def _goes_on(first: AttemptRecord, second: AttemptRecord) -> bool:
+    return (first.provider, first.model) != (second.provider, second.model)
 
 
 @pytest.mark.usefixtures("traffic")

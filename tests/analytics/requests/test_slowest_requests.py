@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from analytics.clickhouse import client
+from analytics.queries import visible
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_pages import list_page
 from analytics.queries.request_sorting import RequestSort
@@ -47,6 +50,25 @@ def test_slowest__rollup_has_requests_that_have_expired__page_of_those_that_are_
 
     assert [row.latency_ms for row in page.rows] == [89, 88, 87]
     assert page.after
+
+
+@pytest.mark.django_db
+def test_slowest__failed_ones__are_found_by_the_index_of_their_latencies(
+    project: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[str] = []
+    query = visible.query
+
+    def explained(sql: str, params: Mapping[str, Any], **options: Any) -> Any:
+        rows = client.execute(f"EXPLAIN indexes = 1 {sql}", params)
+        plans.append("\n".join(line for (line,) in rows))
+        return query(sql, params, **options)
+
+    monkeypatch.setattr(visible, "query", explained)
+    count, page = list_page(project, RequestFilter(outcome="error"), RequestSort.SLOWEST, limit=3)
+
+    assert (count, [row.latency_ms for row in page.rows]) == (9, [80, 70, 60])
+    assert "i_failed_latency" in plans[-1]
 
 
 def _slowest(project: uuid.UUID) -> tuple[int, list[int]]:
