@@ -14,7 +14,7 @@ from analytics.queries.models import list_model_costs, list_models
 from analytics.queries.overview import get_overview
 from analytics.queries.prompt_cache import PromptCacheRow, list_prompt_cache
 from analytics.queries.prompt_figures import PromptGrouping, list_prompt_figures
-from analytics.queries.range_totals import get_totals, list_operations
+from analytics.queries.range_totals import get_totals, get_totals_compared, list_operations
 from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
 from analytics.wire import metrics
@@ -41,6 +41,13 @@ def overview(project_id: UUID, time_range: TimeRange, operation: str = "") -> me
 def totals(project_id: UUID, time_range: TimeRange, operation: str = "") -> metrics.Totals:
     found = get_totals(project_id, time_range.start, time_range.end, operation=operation)
     return metrics.totals(found, time_range.start, time_range.end)
+
+
+def totals_compared(project_id: UUID, now: TimeRange, before: TimeRange) -> tuple[metrics.Totals, metrics.Totals]:
+    """Returns the totals of a range and of one that ends before it begins."""
+    ranges = (now.start, now.end), (before.start, before.end)
+    found = get_totals_compared(project_id, *ranges)
+    return metrics.totals(found[0], *ranges[0]), metrics.totals(found[1], *ranges[1])
 
 
 def users(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:

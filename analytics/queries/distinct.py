@@ -43,20 +43,24 @@ UNION ALL
 {_SESSIONS} AND (t.day = {{first_day:Date}} AND t.day < {{first:Date}} AND t.ended_at >= {{start:DateTime64(6, 'UTC')}}
     OR t.day = {{last_day:Date}} AND t.started_at < {{stop:DateTime64(6, 'UTC')}})
 """
-# The first and the last request of a user's day tell whether any is in the range. Rows of users_daily are ordered by
-# name. Requests without a user are left out by the hash of the empty name, since reading the names would cost more than
-# all the rest.
-USERS_OF_DAYS = """
-SELECT t.user_hash AS hash FROM users_daily AS t
-PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
+USER_DAYS_IN_RANGE = """t.day >= {first_day:Date} AND t.day <= {last_day:Date}
     AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
-    AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')})
+    AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')})"""
+"""The condition for rows `t` of users_daily with a request in the range, which the first and the last one of a user's
+day tell. Rows of users_daily are ordered by name."""
+
+# Requests without a user are left out by the hash of the empty name, since reading the names would cost more than all
+# the rest.
+_USERS_OF_DAYS = f"""
+SELECT t.user_hash AS hash FROM users_daily AS t
+PREWHERE t.project_id = {{project:UUID}} AND {USER_DAYS_IN_RANGE}
     AND t.user_hash != cityHash64('') AND $of_operation
 """
-# Different hashes are counted in 64 small sets that fit the processor's cache, which is less work than one large set.
+# Different hashes are counted in 256 small sets that fit the processor's cache, which is less than half the work of one
+# large set. Sets of twelve million are too large with 64, by a quarter of the work.
 _DIFFERENT = """(
     SELECT sum(arrayUniq(p.hashes)) AS number
-    FROM (SELECT groupArray(h.hash) AS hashes FROM ({rows}) AS h GROUP BY toUInt8(bitShiftRight(h.hash, 58))) AS p
+    FROM (SELECT groupArray(h.hash) AS hashes FROM ({rows}) AS h GROUP BY toUInt8(bitShiftRight(h.hash, 56))) AS p
 )"""
 _COUNTS = """
 SELECT 'sessions' AS what, s.number AS number FROM {sessions} AS s
@@ -92,7 +96,7 @@ def _over_days(start: datetime, stop: datetime, whole: Span, operation: str) -> 
         "start": start,
         "stop": stop,
     }
-    sql = _COUNTS.format(sessions=different_hashes(_SESSIONS_OF_DAYS), users=different_hashes(USERS_OF_DAYS))
+    sql = _COUNTS.format(sessions=different_hashes(_SESSIONS_OF_DAYS), users=different_hashes(_USERS_OF_DAYS))
     return Template(sql).substitute(of_operation=condition(operation)), params
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.rollup_ranges import DAYS, HOURS, PLANNED, same, totals, union
+from analytics.queries.rollup_ranges import DAYS, HOURS, IS_EARLIER, PLANNED, Span, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class OperationRow(TotalsRow):
 
 SUMS = tuple(field.name for field in fields(SumsRow))
 FIGURES = tuple(field.name for field in fields(TotalsRow))
+_NOTHING = TotalsRow(0, 0, 0, 0, 0, 0, 0, 0, 0, Decimal(0), 0, (), 0, ())
 # Single requests are grouped before they are put beside the rows of the rollups.
 _PROVIDER = {"provider": same("toString(t.provider)")}
 _OPERATION = {"operation": same("if(t.operation = '', 'chat', toString(t.operation))")}
@@ -60,6 +61,23 @@ def get_totals(project_id: UUID, start: datetime, end: datetime, *, operation: s
     values = {**params, "project": project_id}
     [row] = client.query(sql, values, row=TotalsRow, name="totals", database_settings=PLANNED)
     return row
+
+
+@dataclass(frozen=True)
+class _PeriodRow(TotalsRow):
+    is_earlier: int
+
+
+def get_totals_compared(project_id: UUID, now: Span, earlier: Span) -> tuple[TotalsRow, TotalsRow]:
+    """Returns the figures of two ranges, both ends of each included, the second of which ends before the first
+    begins."""
+    keys = {**_PROVIDER, "is_earlier": IS_EARLIER}
+    source, params = union([DAYS, HOURS], *now, keys=keys, figures=FIGURES, earlier=earlier)
+    sql = f"SELECT f.is_earlier AS is_earlier, {totals(*FIGURES)} FROM {source} AS f GROUP BY f.is_earlier"
+    values = {**params, "project": project_id}
+    rows = client.query(sql, values, row=_PeriodRow, name="totals.compared", database_settings=PLANNED)
+    found = {row.is_earlier: row for row in rows}
+    return found.get(0, _NOTHING), found.get(1, _NOTHING)
 
 
 def list_operations(project_id: UUID, start: datetime, end: datetime) -> Sequence[OperationRow]:

@@ -112,23 +112,24 @@ class _Count:
     count: int
 
 
-# Distinct hashes are counted in 64 small sets that fit the processor's cache, which is half the work of one large set.
+# Distinct hashes are counted in 256 small sets that fit the processor's cache, which is less than half the work of one
+# large set.
 _EXTENT = """
 SELECT sum(arrayUniq(p.hashes)) AS count, min(p.first) AS first, max(p.last) AS last,
     CAST([], 'Array(UInt64)') AS continued, 0 AS continued_count
 FROM (
     SELECT groupArray(s.session_hash) AS hashes, min(s.day) AS first, max(s.day) AS last
-    FROM {table} AS s WHERE {where} GROUP BY toUInt8(bitShiftRight(s.session_hash, 58))
+    FROM {table} AS s WHERE {where} GROUP BY toUInt8(bitShiftRight(s.session_hash, 56))
 ) AS p
 """
 _COUNT = """
 SELECT sum(arrayUniq(p.hashes)) AS count
 FROM (
     SELECT groupArray(s.session_hash) AS hashes
-    FROM session_days AS s WHERE {where} GROUP BY toUInt8(bitShiftRight(s.session_hash, 58))
+    FROM session_days AS s WHERE {where} GROUP BY toUInt8(bitShiftRight(s.session_hash, 56))
 ) AS p
 """
-# A pattern seldom matches many sessions, so their rows come with the count, up to a number of each of the 64 sets.
+# A pattern seldom matches many sessions, so their rows come with the count, up to a number of each of 64 sets.
 _WITH_ROWS = """
 SELECT sum(arrayUniq(p.hashes)) AS count, min(p.first) AS first, max(p.last) AS last,
     max(length(p.hashes)) <= {rows_of_set} AS are_all, arrayFlatten(groupArray(p.rows)) AS rows
@@ -172,7 +173,7 @@ FROM (
         UNION ALL
         SELECT s.session_hash, s.day, 0, 1 FROM session_days AS s WHERE {of_session} AND s.day > {{end_day:Date}}
     ) AS r
-    GROUP BY toUInt8(bitShiftRight(r.hash, 58)) HAVING notEmpty(matching)
+    GROUP BY toUInt8(bitShiftRight(r.hash, 56)) HAVING notEmpty(matching)
 ) AS p
 """
 # The following query has no lower bound on days.

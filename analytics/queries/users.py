@@ -3,8 +3,9 @@
 The names of a page are read first, from the few columns that order users; all other figures are read for these names
 alone.
 
-The rollup by day gives bounds of each user's figures: the upper bound sums all days that the range touches, the lower
-bound only the whole days. By these bounds few users can be on the page, and only their exact figures are read.
+The rollup by day gives bounds of each user's figures: the upper bound sums the days in which the user had a request in
+the range, the lower bound only the whole days. By these bounds few users can be on the page, and only their exact
+figures are read. The users that have bounds are all of the range, so that the same rows count them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.distinct import USERS_OF_DAYS, different_hashes
+from analytics.queries.distinct import USER_DAYS_IN_RANGE
 from analytics.queries.operations import condition, stored_operations
 from analytics.queries.parallel import both
 from analytics.queries.rollup_ranges import PLANNED, TICK, USER_DAYS, USER_HOURS, clamp, same, split, totals, union
@@ -81,11 +82,13 @@ class _Name:
 
 @dataclass(frozen=True)
 class _Bounds:
-    """The lower and the upper bounds of a user's cost and requests."""
+    """The lower and the upper bounds of a user's cost and requests; `users` is the number of all users, 0 if it is not
+    counted."""
 
     user_id: str
     lower_bound: tuple[Decimal, int]
     upper_bound: tuple[Decimal, int]
+    users: int
 
 
 @dataclass(frozen=True)
@@ -110,19 +113,17 @@ _SESSIONS = "uniqExactMerge(f.session_set) AS sessions"
 
 # Beyond this number, the bounds leave too many users that may be on the page.
 _NEAR_THE_TOP = 200
-_BOUNDS = """
+_BOUNDS = f"""
 SELECT
     t.user_id AS user_id,
-    (sumIf(t.cost_usd, t.day >= {first:Date} AND t.day < {until:Date}),
-        sumIf(t.requests, t.day >= {first:Date} AND t.day < {until:Date})) AS lower_bound,
-    (sum(t.cost_usd), sum(t.requests)) AS upper_bound
+    (sumIf(t.cost_usd, t.day >= {{first:Date}} AND t.day < {{until:Date}}),
+        sumIf(t.requests, t.day >= {{first:Date}} AND t.day < {{until:Date}})) AS lower_bound,
+    (sum(t.cost_usd), sum(t.requests)) AS upper_bound,
+    $users AS users
 FROM users_daily AS t
-PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date} AND t.user_id != ''
-    AND $of_operation
-GROUP BY t.user_id ORDER BY upper_bound DESC LIMIT {limit:UInt64}
+PREWHERE t.project_id = {{project:UUID}} AND {USER_DAYS_IN_RANGE} AND t.user_id != '' AND $of_operation
+GROUP BY t.user_id ORDER BY upper_bound DESC LIMIT {{limit:UInt64}}
 """
-# The count reads days alone as well.
-_COUNT_BY_DAYS = f"SELECT u.number AS users FROM {different_hashes(USERS_OF_DAYS)} AS u"
 
 
 @dataclass(frozen=True)
@@ -160,11 +161,22 @@ def list_users(
 
 
 def top_users(project_id: UUID, start: datetime, end: datetime, *, limit: int) -> list[TopUser]:
-    """Returns the first `limit` of `list_users` with a few figures, in half of its queries."""
+    """Returns the first `limit` of `list_users` with a few figures, in one query or, where bounds help, in two."""
     scope = _Scope(project_id, start, end, "")
-    names, _ = _likely(scope, limit, is_counted=False) or _ordered(scope, limit, 0)
-    rows = _figures(scope, names, TopUser, _TOP_FIGURES, totals(*_TOP_FIGURES))
+    found = _likely(scope, limit, is_counted=False)
+    if found is None:
+        return _top(scope, limit)
+    rows = _figures(scope, found[0], TopUser, _TOP_FIGURES, totals(*_TOP_FIGURES))
     return sorted(rows.values(), key=lambda row: (-row.cost_usd, -row.requests, row.user_id))[:limit]
+
+
+def _top(scope: _Scope, limit: int) -> list[TopUser]:
+    source, params = scope.union(_TOP_FIGURES, "t.user_id != ''")
+    sql = (
+        f"SELECT f.user_id AS user_id, {totals(*_TOP_FIGURES)} FROM {source} AS f GROUP BY f.user_id"
+        " ORDER BY cost_usd DESC, requests DESC, user_id LIMIT {limit:UInt64}"
+    )
+    return client.query(sql, params | {"limit": limit}, row=TopUser, name="users.top", database_settings=PLANNED)
 
 
 def _likely(scope: _Scope, needed: int, *, is_counted: bool = True) -> tuple[list[str], int] | None:
@@ -188,21 +200,14 @@ def _likely(scope: _Scope, needed: int, *, is_counted: bool = True) -> tuple[lis
         "stop": stop,
         "limit": limit,
     }
-    bounds_sql, count_sql = (
-        Template(sql).substitute(of_operation=condition(scope.operation)) for sql in (_BOUNDS, _COUNT_BY_DAYS)
+    sql = Template(_BOUNDS).substitute(
+        of_operation=condition(scope.operation), users="count() OVER ()" if is_counted else "toUInt64(0)"
     )
-
-    def ask_bounds() -> list[_Bounds]:
-        return client.query(bounds_sql, params, row=_Bounds, name="users.bounds", database_settings=PLANNED)
-
-    def ask_count() -> int:
-        return client.query(count_sql, params, row=_Count, name="users.count", database_settings=PLANNED)[0].users
-
-    bounds, count = both(ask_bounds, ask_count) if is_counted else (ask_bounds(), 0)
+    bounds = client.query(sql, params, row=_Bounds, name="users.bounds", database_settings=PLANNED)
     floor = sorted((user.lower_bound for user in bounds), reverse=True)[:needed][-1:]
     if len(bounds) == limit and bounds[-1].upper_bound >= floor[0]:
         return None
-    return [user.user_id for user in bounds if user.upper_bound >= floor[0]], count
+    return [user.user_id for user in bounds if user.upper_bound >= floor[0]], bounds[0].users if bounds else 0
 
 
 def _ordered(scope: _Scope, limit: int, offset: int) -> tuple[list[str], int]:

@@ -117,7 +117,7 @@ def _facets(visit: Visit, filters: RequestFilter) -> Mapping[str, Any]:
 def _totals(visit: Visit) -> dict[str, Any]:
     shown = TimeRange(visit.period.start, visit.period.end)
     past = range_before(shown, shown.end)
-    now, before = (metrics.totals(visit.project.pk, one) for one in (shown, past))
+    now, before = metrics.totals_compared(visit.project.pk, shown, past)
     return {
         "tiles": [
             Tile(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
-from analytics.queries.parallel import both
 from analytics.queries.rollup_ranges import TICK
 from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_figure
@@ -27,7 +25,7 @@ def home_tiles(visit: Visit) -> Sequence[Tile]:
     period, before = visit.period, visit.period.before()
     # A range includes both its ends, and no request counts in both.
     ranges = TimeRange(period.start, period.end), TimeRange(before.start, before.end - TICK)
-    now, earlier = both(*(partial(metrics.totals, visit.project.pk, one) for one in ranges))
+    now, earlier = metrics.totals_compared(visit.project.pk, *ranges)
     return [*_traffic(visit, now, earlier), *_month(visit, month_usage(visit.project.pk))]
 
 

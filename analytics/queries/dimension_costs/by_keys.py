@@ -20,6 +20,7 @@ from analytics.queries.dimension_costs.figures import (
     query,
     rows_of,
     total_of,
+    totals_of,
     union_of_rollups,
 )
 from analytics.queries.dimensions import Dimension
@@ -109,7 +110,7 @@ def _list_figures(scope: Scope, dimension: Dimension, limit: int, offset: int, *
 def page_by_keys(scope: Scope, before: Scope, dimension: Dimension, limit: int, offset: int) -> CostPage:
     """Returns a page of a dimension of many keys, whose figures are read for the page alone."""
     (total, total_before), (count, keys) = both(
-        lambda: (total_of(scope), total_of(before)),
+        partial(totals_of, scope, before),
         partial(list_names, scope, dimension, limit=limit, offset=offset),
     )
     figures, costs_before = both(

@@ -12,7 +12,7 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.queries import visible
 from analytics.queries.dimensions import Dimension, rollups_of, source_of
-from analytics.queries.rollup_ranges import PLANNED, Key, plain_rollups, same, totals, union
+from analytics.queries.rollup_ranges import IS_EARLIER, PLANNED, Key, plain_rollups, same, totals, union
 from analytics.queries.usage import Interval
 
 if TYPE_CHECKING:
@@ -105,6 +105,30 @@ def total_of(scope: Scope) -> CostRow:
     sql = f"SELECT '' AS key, {totals(*COSTS)} FROM {source} AS f"
     values = {**params, "project": scope.project_id}
     return client.query(sql, values, row=CostRow, name="spend.totals", database_settings=PLANNED)[0]
+
+
+@dataclass(frozen=True)
+class _PeriodCost(CostRow):
+    is_earlier: int = 0
+
+
+def totals_of(scope: Scope, before: Scope) -> tuple[CostRow, CostRow]:
+    """Returns the cost of all requests in `scope` and in the period `before` it."""
+    keys = {"key": same("''"), "is_earlier": IS_EARLIER}
+    source, params = union(
+        plain_rollups(scope.start, scope.end),
+        scope.start,
+        scope.end,
+        keys=keys,
+        figures=COSTS,
+        operation=scope.operation,
+        earlier=(before.start, before.end),
+    )
+    sql = f"SELECT '' AS key, f.is_earlier AS is_earlier, {totals(*COSTS)} FROM {source} AS f GROUP BY f.is_earlier"
+    values = {**params, "project": scope.project_id}
+    rows = client.query(sql, values, row=_PeriodCost, name="spend.totals", database_settings=PLANNED)
+    found = {row.is_earlier: row for row in rows}
+    return found.get(0, CostRow("")), found.get(1, CostRow(""))
 
 
 def union_of_rollups(

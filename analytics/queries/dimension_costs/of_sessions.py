@@ -20,7 +20,7 @@ from analytics.queries.dimension_costs.figures import (
     Scope,
     ordered,
     rows_of,
-    total_of,
+    totals_of,
 )
 from analytics.queries.dimensions import Dimension, rollups_of, source_of
 from analytics.queries.operations import condition
@@ -56,7 +56,7 @@ def page_of_sessions(scope: Scope, before: Scope, limit: int, offset: int) -> Co
     """Returns a page of the sessions in `scope`, with their cost in the period `before`."""
     (total, total_before), (count, dearest) = visible.both_visible(
         scope.project_id,
-        lambda: (total_of(scope), total_of(before)),
+        partial(totals_of, scope, before),
         partial(_dearest_sessions, scope, limit=offset + limit + _SESSIONS_BEYOND),
     )
     found = _of_page(dearest, limit, offset)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from analytics.parameters.ranges import TimeRange
+from analytics.presenters import metrics
 from analytics.queries import users
 from analytics.request_log.record import RequestRecord
 from tests.analytics.metrics import reference
@@ -49,11 +51,11 @@ def _moment(record: RequestRecord) -> datetime:
     return datetime.fromisoformat(reference.iso(record.ts))
 
 
-def without_percentiles(entry: dict[str, Any]) -> dict[str, Any]:
+def without_percentiles(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if not name.startswith(("p50_", "p95_", "p99_"))}
 
 
-def check_percentiles(entry: dict[str, Any], kind: str, values: list[int]) -> None:
+def check_percentiles(entry: Mapping[str, Any], kind: str, values: list[int]) -> None:
     for name, level in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
         found = entry[f"{name}_{kind}_ms"]
         if values:
@@ -70,6 +72,20 @@ def test_users__any_range__equal_plain_computation(get: Callable[..., Any], reco
 
         assert (found["results"], found["without_user_id"]) == (expected, unnamed), (start, end)
         assert found["count"] == len(expected)
+
+
+def test_totals_compared__any_two_ranges__equal_the_totals_of_each(api: Api, records: list[RequestRecord]) -> None:
+    for start, end in ranges(records, 7):
+        periods = TimeRange(start, end), TimeRange(start - (end - start) * 0.7, start - _TICK)
+
+        found = metrics.totals_compared(UUID(api[1]), *periods)
+
+        for period, shown in zip(periods, found, strict=True):
+            expected = metrics.totals(UUID(api[1]), period)
+            assert without_percentiles(shown) == without_percentiles(expected), period
+            chosen = reference.between(records, period.start, period.end)
+            check_percentiles(shown, "latency", latencies(chosen))
+            check_percentiles(shown, "ttft", [record.ttft_ms for record in chosen if record.ttft_ms])
 
 
 @pytest.mark.parametrize("near", [0, users._NEAR_THE_TOP])

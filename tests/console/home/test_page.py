@@ -135,16 +135,15 @@ def test_home__its_queries__are_few(
     monkeypatch.setattr(client, "query", counted)
     shown(reader, PATH, project, **custom(traffic))
 
-    # The totals of the last hour, of the range and of the range before.
     expected = [
         "requests.own",
         "errors",
         "models.page",
         "spend.project",
-        *["totals"] * 3,
+        "totals",  # of the last hour
+        "totals.compared",
         "usage",
-        "users.page",
-        "users.rows",
+        "users.top",
     ]
     assert sorted(names) == sorted(expected)
 
@@ -178,7 +177,7 @@ def test_home__store_away__says_so_and_shows_the_rest(
     def away(*_: object, **__: object) -> None:
         raise AnalyticsUnavailableError("The analytics store does not answer.")
 
-    for name in ("totals", "usage", "errors", "models"):
+    for name in ("totals", "totals_compared", "usage", "errors", "models"):
         monkeypatch.setattr(metrics, name, away)
     monkeypatch.setattr(tables, "top_users", away)
     first, text = shown(reader, PATH, project), shown(reader, PATH, project)
