@@ -89,6 +89,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--without-texts", action="store_true", help="of projects that keep no texts")
     parser.add_argument("--json", type=Path, help="write the figures of all rounds to this file as well")
     parser.add_argument("--views", action="store_true", help="measure each view of `ingest` alone instead")
+    parser.add_argument("--batch", type=positive_number, default=20_000, help="rows of one insert with --views")
     parser.add_argument("--data", type=Path, help="folder of the store; kept afterwards")
     return parser.parse_args(arguments)
 
@@ -100,8 +101,9 @@ def _measure(options: argparse.Namespace, measured: Store) -> int:
 
     migrate()
     if options.views:
-        for share in measure_views(measured, options.requests, same_texts=options.same_texts):
-            print(share, flush=True)
+        lines = measure_views(measured, options.requests, batch_rows=options.batch, same_texts=options.same_texts)
+        for line in lines:
+            print(line, flush=True)
         return 0
     costs, before = [], _stored()
     with _shipper(measured.folder) as shipper:

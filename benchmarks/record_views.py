@@ -11,21 +11,24 @@ from typing import Any
 from benchmarks.analytics_store import Store, wait_for_merges
 
 _PROBE = "ingest_probe"
-_BATCH_ROWS = 20_000
 _NO_VIEW = "(no view: receiving rows)"
 
 
-def measure_views(measured: Store, count: int, *, same_texts: bool) -> Iterator[str]:
-    """Yields a line for each view with the engine's CPU for each row of `ingest`, that of its merges included. What the
-    rows cost without any view, which is in no line of a view, comes first."""
+def measure_views(measured: Store, count: int, *, batch_rows: int, same_texts: bool) -> Iterator[str]:
+    """Yields a line for each view with the engine's CPU for each row of `ingest` and for each batch, that of its merges
+    included. What the rows cost without any view, which is in no line of a view, comes first."""
     from analytics.clickhouse import client
     from analytics.request_log.columns import INGESTED
 
-    batches = _batches(count, same_texts=same_texts)
+    batches = _batches(count, batch_rows, same_texts=same_texts)
+
+    def line(name: str, seconds: float) -> str:
+        return f"{name}: {seconds / count * 1e6:.1f} µs a row, {seconds / len(batches) * 1e3:.1f} ms a batch"
+
     client.execute(f"CREATE TABLE {_PROBE} AS ingest ENGINE = Null")
     _cost(measured, INGESTED, batches, "warm-up")
     without = _cost(measured, INGESTED, batches, _NO_VIEW)
-    yield f"{_NO_VIEW}: {without / count * 1e6:.1f} µs a row"
+    yield line(_NO_VIEW, without)
     views = client.execute(
         "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase()"
         " AND engine = 'MaterializedView' AND as_select LIKE '%.ingest AS i%'"
@@ -37,7 +40,7 @@ def measure_views(measured: Store, count: int, *, same_texts: bool) -> Iterator[
         client.execute(probe)
         alone = _cost(measured, INGESTED, batches, name) - without
         client.execute(f"DROP TABLE {name}_probe")
-        yield f"{name}: {alone / count * 1e6:.1f} µs a row"
+        yield line(name, alone)
     client.execute(f"DROP TABLE {_PROBE}")
 
 
@@ -53,8 +56,8 @@ def _cost(measured: Store, columns: Sequence[str], batches: Sequence[Sequence[Se
     return measured.cpu_seconds() - before
 
 
-def _batches(count: int, *, same_texts: bool) -> list[list[tuple[Any, ...]]]:
-    """Returns rows of `ingest` as the shipper makes them, in batches of its size."""
+def _batches(count: int, batch_rows: int, *, same_texts: bool) -> list[list[tuple[Any, ...]]]:
+    """Returns rows of `ingest` as the shipper makes them, in batches."""
     from analytics.shipper.rows import to_row
     from analytics.spool import names
     from analytics.spool.reader import read_stretch
@@ -72,4 +75,4 @@ def _batches(count: int, *, same_texts: bool) -> list[list[tuple[Any, ...]]]:
             for segment in names.list_files(directory, names.SEGMENT)
             for frame in read_stretch(segment, 0, finished=True).frames
         ]
-    return [rows[start : start + _BATCH_ROWS] for start in range(0, len(rows), _BATCH_ROWS)]
+    return [rows[start : start + batch_rows] for start in range(0, len(rows), batch_rows)]

@@ -35,7 +35,10 @@ def test_record__few_requests__every_row_is_stored_and_every_table_listed(more: 
 
 @pytest.mark.timeout(600)
 def test_record__by_view__each_view_of_ingest_has_its_share() -> None:
-    printed = _run(("--views", "--requests", "300"))
+    printed = _run(("--views", "--requests", "300", "--batch", "100"))
 
-    shares = dict(re.findall(r"^(\w+|\(no view.*\)): (-?[\d.]+) µs a row$", printed, re.MULTILINE))
+    line = r"^(\w+|\(no view.*\)): (-?[\d.]+) µs a row, (-?[\d.]+) ms a batch$"
+    shares = {name: (float(row), float(batch)) for name, row, batch in re.findall(line, printed, re.MULTILINE)}
     assert {"requests_mv", "payloads_mv", "session_days_mv", "users_daily_mv"} < shares.keys()
+    for row, batch in shares.values():
+        assert batch == pytest.approx(row * 100 / 1000, abs=0.1)
