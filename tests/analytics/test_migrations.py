@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from tests.analytics.reconciling import differences_of
 from tests.analytics.request_counts import count_requests
 from tests.factories.analytics import make_entry, store
 
-_insert = client.insert
+_insert_columns = client.insert_columns
 _MICROSECONDS_A_DAY = 86_400_000_000
 # SHA-256 of the statements of `schema/`, without comments.
 _SCHEMA = "2e671ef91be45dab4c75bc237f9b480e22255346fbeca8a583724641dc9864bc"
@@ -194,12 +194,12 @@ def test_recorded_at__batch_sent_again__one_row_with_the_time_of_the_first(
     """The blocks differ by their time: the token alone shows that they are the same."""
     project, sent = uuid.uuid4(), []
 
-    def twice(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
+    def twice(table: str, columns: Mapping[str, Sequence[Any]], *, token: str) -> None:
         for _ in range(2):
-            _insert(table, columns, rows, token=token)
+            _insert_columns(table, columns, token=token)
             sent.append(_recorded_at(project))
 
-    monkeypatch.setattr(client, "insert", twice)
+    monkeypatch.setattr(client, "insert_columns", twice)
     store(spool, make_entry(project_id=str(project)))
     first, again = sent
     assert len(first) == 1
@@ -297,7 +297,7 @@ def _insert_what_there_is(rows: Sequence[Sequence[Any]], token: str) -> None:
     sql = "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = 'ingest'"
     there = {name for (name,) in client.execute(sql)}
     kept = [place for place, column in enumerate(INGESTED) if column in there]
-    _insert(
+    client.insert(
         "ingest", [INGESTED[place] for place in kept], [[row[place] for place in kept] for row in rows], token=token
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 from zlib import crc32
@@ -190,6 +191,10 @@ def test_recording__streamed__is_framed_as_specified(project_of: ProjectOf, reco
     assert record.tokens_estimated is (expected(recording).usage is None)
 
 
+_MADE_UP_ID = re.compile(rb'"id":"chatcmpl-[0-9a-f]{24}"')
+_TIMED = re.compile(rb'"created":\d+|' + _MADE_UP_ID.pattern)
+
+
 @named(STREAMS)
 def test_recording__split_anywhere__gives_the_same_bytes(
     replay: ReplayServer, project_of: ProjectOf, recording: Recording
@@ -204,7 +209,9 @@ def test_recording__split_anywhere__gives_the_same_bytes(
     outputs = []
     for split in [whole, *splits]:
         replay.splits[recording["name"]] = split
-        outputs.append(without_comments(gateway.post(request_body(recording)).content))
+        output = without_comments(gateway.post(request_body(recording)).content)
+        # Where the provider sends no time, the chunks have the current second, and an id made of it.
+        outputs.append(_TIMED.sub(b"", output) if _MADE_UP_ID.search(output) else output)
     replay.splits.pop(recording["name"])
 
     assert set(outputs) == {outputs[0]}

@@ -39,7 +39,8 @@ def families(live_service: LiveService) -> dict[str, Any]:
 
     def complete() -> str | None:
         text = live_service.metrics_text()
-        return text if "budget_left_usd" in text and "rollout_stage" in text and "child_up" in text else None
+        subjects = ("budget_left_usd", "rollout_stage", "child_up", "beat_seconds")
+        return text if all(name in text for name in subjects) else None
 
     text = wait_until(complete, what="all subjects")
     return {family.name: family for family in text_string_to_metric_families(text)}
