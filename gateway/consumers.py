@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs
 
+from django.conf import settings
 from typing_extensions import override
 
 from analytics.telemetry.operation_names import ROOT, operation_names
@@ -14,7 +15,9 @@ from gateway.errors import MethodNotAllowedError, require_method
 from gateway.http.consumer import SharedConsumer
 from gateway.model_list.answers import ModelForm, model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.plan import begin
 from gateway.pipeline.run import run
+from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Scope, Send
@@ -42,6 +45,8 @@ class SurfaceConsumer(SharedConsumer):
 
     def __init__(self, surface: Surface) -> None:
         self.surface = surface
+        self.begins = settings.GATEWAY_PLANS and surface is CHAT
+        """Whether the web worker calls `begin` for a request that has arrived whole, before it starts a task."""
         self.path = operation_names(surface.operation).route.removeprefix(ROOT)
         self._reply = reply_of(surface)
 
@@ -52,6 +57,10 @@ class SurfaceConsumer(SharedConsumer):
         if scope["method"] != "POST":
             return reply.error(MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
         return run(current_runtime(), scope["headers"], receive, reply)
+
+    def begin(self, request: ArrivedRequest) -> bool:
+        """Returns whether a plan answers the request."""
+        return begin(current_runtime(), request)
 
 
 _IN_ORDER: Final[tuple[Surface, ...]] = (

@@ -53,6 +53,8 @@ GATEWAY_BODY_SECONDS = env.number("GATEWAY_BODY_SECONDS", 30.0, minimum=0.1, max
 GATEWAY_FILE_BYTES = env.integer("GATEWAY_FILE_BYTES", 512 * 1024 * 1024, minimum=1024)
 GATEWAY_FILE_SECONDS = env.number("GATEWAY_FILE_SECONDS", 600.0, minimum=0.1, maximum=86_400)
 GATEWAY_FILE_DIR = env.path("GATEWAY_FILE_DIR", VAR_DIR)
+# Whether plain requests are answered by plans (`gateway.pipeline.plan`) and not by the pipeline's stages.
+GATEWAY_PLANS = env.boolean("GATEWAY_PLANS", True)
 HEARTBEAT_SECONDS = env.number("HEARTBEAT_SECONDS", 15.0, minimum=0.05, maximum=60)
 DRAIN_SECONDS = env.integer("DRAIN_SECONDS", 30, minimum=0, maximum=3600)
 # The seconds that `/readyz` answers 503 before the socket closes; a load balancer's polls have to fall into that time.

@@ -14,8 +14,11 @@ from typing import Any
 
 from typing_extensions import override
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from config.web.response import OneWriteCycle
+
+_OK = STATUS_LINE[200]
 
 
 class Arrival:
@@ -36,6 +39,8 @@ class DirectCycle(OneWriteCycle):
     access_log = False
     # The event of a `receive` that waits. Nearly every body has arrived before it is asked for, and needs none.
     _event: asyncio.Event | None = None
+    # The function of an endpoint that answers without a task (`gateway.protocol.arrived`).
+    on_change: Callable[[], None] | None = None
 
     def __init__(
         self,
@@ -45,6 +50,7 @@ class DirectCycle(OneWriteCycle):
         logger: Any,
         default_headers: list[tuple[bytes, bytes]],
         on_response: Callable[[], None],
+        start: Callable[[DirectCycle, Any], None],
         *,
         expects_continue: bool,
         keep_alive: bool,
@@ -56,6 +62,7 @@ class DirectCycle(OneWriteCycle):
         self.logger = logger
         self.default_headers = default_headers
         self.on_response = on_response
+        self._start = start
         self.waiting_for_100_continue = expects_continue
         self.keep_alive = keep_alive
         self.disconnected = False
@@ -80,6 +87,8 @@ class DirectCycle(OneWriteCycle):
         self._has_arrived = True
         if self._event is not None:
             self._event.set()
+        if self.on_change is not None:
+            self.on_change()
 
     def add_body(self, data: bytes) -> None:
         """Adds what arrived of the body; reading pauses while much of it waits for the endpoint."""
@@ -88,6 +97,35 @@ class DirectCycle(OneWriteCycle):
         if self._buffered > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
         self.note_arrival()
+
+    @property
+    def is_large(self) -> bool:
+        """True if so much of the body has arrived that reading pauses until it is asked for."""
+        return self._buffered > HIGH_WATER_LIMIT
+
+    # The following methods are those of `gateway.protocol.arrived.ArrivedRequest`.
+
+    def whole_body(self) -> bytes:
+        if self._buffered > HIGH_WATER_LIMIT:
+            self.flow.resume_reading()  # An end of the connection is read, too.
+        pieces = self._pieces
+        if len(pieces) != 1:
+            pieces[:] = [b"".join(pieces)]
+        return pieces[0]
+
+    @property
+    def takes_answer(self) -> bool:
+        return self.keep_alive and not (self.disconnected or self.default_headers or self.flow.write_paused)
+
+    def answer(self, head: bytes, body: bytes) -> None:
+        self.on_change = None
+        self.response_started = True
+        self.chunked_encoding = False
+        self._write_all(b"".join((_OK, head, body)))
+
+    def start(self, application: Any) -> None:
+        self.on_change = None
+        self._start(self, application)
 
     @override
     async def receive(self) -> Any:

@@ -32,6 +32,9 @@ logger = logging.getLogger("config.web")
 _LINGER_SECONDS = 2.0
 
 
+# A body mostly follows its head at once. One that does not is awaited by a task, which also watches its pace.
+_HOLD_SECONDS = 0.02
+
 # The states of a connection: what the peer has to send next. Plain integers, because each request compares them often.
 _HEAD = 0
 _BODY = 1
@@ -94,6 +97,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._direct_patterns: Patterns = getattr(config.loaded_app, "direct_patterns", ()) if is_plain else ()
         self.url = b""
         self.headers = []
+        # The endpoint of a request that is held until its body is complete (`gateway.protocol.arrived`).
+        self._held: Any = None
+        self._hold: asyncio.TimerHandle | None = None
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -114,6 +120,8 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             if self._unread > self._limits.head_bytes and self._stage != _NOTHING:
                 self._refuse(self._too_large())
+            elif self._held is not None:
+                self._go_on_holding()
 
     @override
     def on_message_begin(self) -> None:
@@ -173,6 +181,11 @@ class BoundedProtocol(HttpToolsProtocol):
         elif not cycle.response_complete:
             cycle.more_body = False
             cycle.note_arrival()
+            held = self._held
+            if held is not None:
+                self._end_hold()
+                if not held.begin(cycle):
+                    self._start_asgi_task(cycle, held)
 
     @override
     def on_response_complete(self) -> None:
@@ -230,16 +243,52 @@ class BoundedProtocol(HttpToolsProtocol):
             self.logger,
             self.server_state.default_headers,
             self.on_response_complete,
+            self._start_asgi_task,
             expects_continue=self.expect_100_continue,
             keep_alive=self.parser.should_keep_alive(),
         )
         scope["extensions"] = {RESPONSE_WRITER: cycle}
         self.scope, self.cycle = scope, cycle
-        if before is None or before.response_complete:
-            self._start_asgi_task(cycle, endpoint)
-        else:
+        if before is not None and not before.response_complete:
             self.flow.pause_reading()
             self.pipeline.appendleft((cycle, endpoint))
+        elif self.expect_100_continue or not getattr(endpoint, "begins", False):
+            self._start_asgi_task(cycle, endpoint)
+        else:
+            self._held = endpoint
+
+    def _go_on_holding(self) -> None:
+        """Holds the request whose body is not complete for a moment; one with much of a body goes on at once."""
+        if isinstance(self.cycle, DirectCycle) and self.cycle.is_large:
+            self._release()
+        elif self._hold is None:
+            self._hold = self.loop.call_later(_HOLD_SECONDS, self._release)
+
+    def _release(self) -> None:
+        """Starts the task of the request that is held, if any."""
+        held = self._held
+        if held is not None:
+            self._end_hold()
+            self._start_asgi_task(self.cycle, held)
+
+    def _end_hold(self) -> None:
+        self._held = None
+        if self._hold is not None:
+            self._hold.cancel()
+            self._hold = None
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._release()
+        super().connection_lost(exc)
+
+    @override
+    def shutdown(self) -> None:
+        super().shutdown()
+        cycle = self.cycle
+        if cycle.__class__ is DirectCycle and cycle.on_change is not None:
+            # A task can be cancelled when the time for draining is over.
+            cycle.on_change()
 
     def look(self, now: float) -> None:
         """The guard's check of this connection."""
@@ -316,6 +365,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, error: ApplicationError) -> None:
         """Sends the refusal, unless another answer is under way, and closes the connection."""
+        self._release()
         client = self.client[0] if self.client else ""
         logger.warning("request.refused status=%d code=%s client=%s", error.status, error.code, client)
         in_body = self._stage == _BODY

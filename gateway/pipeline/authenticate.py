@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 
 from core.errors import AuthenticationError, PermissionDeniedError
 from core.keys.last_use import note_use
-from core.keys.services import KeyRecord, hash_key
+from core.keys.services import hash_key
 from gateway.protocol.headers import RequestHeaders
-from gateway.snapshot.project import ProjectSnapshot
-from gateway.snapshot.store import SnapshotStore
+from gateway.snapshot.store import Found, SnapshotStore
 
 _GATEWAY = frozenset({"gateway"})
 _MAX_KEY_BYTES = 512
@@ -30,9 +29,7 @@ def _credential(headers: RequestHeaders) -> bytes:
     )
 
 
-async def authenticate(
-    snapshots: SnapshotStore, headers: RequestHeaders, scopes: frozenset[str] = _GATEWAY
-) -> tuple[ProjectSnapshot, KeyRecord]:
+async def authenticate(snapshots: SnapshotStore, headers: RequestHeaders, scopes: frozenset[str] = _GATEWAY) -> Found:
     """Returns the key's project and the key, which has to have one of `scopes`.
 
     Raises AuthenticationError (401), PermissionDeniedError (403), ServiceUnavailableError when it cannot look
@@ -42,6 +39,17 @@ async def authenticate(
     found = snapshots.find(key_hash) or await snapshots.resolve(key_hash)
     if found is None:
         raise AuthenticationError("The API key is not valid")
+    return _checked(snapshots, found, headers, scopes)
+
+
+def authenticate_known(snapshots: SnapshotStore, headers: RequestHeaders) -> Found | None:
+    """Returns what `authenticate` does, None for a key that this worker has to look up. Raises AuthenticationError,
+    PermissionDeniedError."""
+    found = snapshots.find(hash_key(_credential(headers)))
+    return None if found is None else _checked(snapshots, found, headers, _GATEWAY)
+
+
+def _checked(snapshots: SnapshotStore, found: Found, headers: RequestHeaders, scopes: frozenset[str]) -> Found:
     snapshot, key = found
     if key.expires_at is not None and key.expires_at.timestamp() <= time.time():
         raise AuthenticationError("The API key is not valid")
@@ -54,4 +62,4 @@ async def authenticate(
         raise PermissionDeniedError(f"This API key lacks the scope {named}.", code="scope_missing")
     snapshots.note_use(snapshot.project_id)
     note_use(key.id, datetime.now(UTC))
-    return snapshot, key
+    return found

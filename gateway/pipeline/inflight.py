@@ -10,7 +10,9 @@ from gateway.runtime.runtime import Runtime
 
 
 def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletionRequest) -> int:
-    """Adds the request to the table of requests in flight; returns its slot there."""
+    """Adds the request to the table of requests in flight unless it is there; returns its slot there."""
+    if state.slot is not None:
+        return state.slot
     if state.headers.traceparent and state.snapshot.has_rollouts:
         # A rollout may count the application's span, in which this request began.
         runtime.traced_requests.begin(state.snapshot.id_text, state.headers.traceparent, state.arrived_us)

@@ -13,7 +13,7 @@ from gateway.protocol.marked_documents import UNTRUSTED, without_marks
 from gateway.protocol.wire import LazyFields
 from integrations.providers.common.search import find
 
-_MARK = b'"%s"' % UNTRUSTED.encode()
+MARK = b'"%s"' % UNTRUSTED.encode()
 # The conversation stands in these fields, in a chat completion and in the other protocols.
 _CONVERSATION = ("messages", "input", "system")
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -24,10 +24,10 @@ _encode = msgspec.json.Encoder().encode
 def without_document_marks(context: RequestContext) -> RequestContext:
     """Returns the request as providers may get it, and the same one when it has no marks."""
     native = context.native
-    if native is not None and native.body is not None and find(native.body, _MARK) >= 0:
+    if native is not None and native.body is not None and find(native.body, MARK) >= 0:
         native = msgspec.structs.replace(native, body=_without_marks(native.body))
         context = msgspec.structs.replace(context, native=native)
-    if find(context.body, _MARK) < 0:
+    if find(context.body, MARK) < 0:
         return context
     body = _without_marks(context.body)
     return msgspec.structs.replace(context, body=body, fields=LazyFields(body))

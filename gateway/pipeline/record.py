@@ -64,19 +64,20 @@ def record(runtime: Runtime, state: RequestState) -> None:
 
 def _entry_of(state: RequestState) -> SpoolEntry:
     if not state.snapshot.settings.log_content:
-        return SpoolEntry(_record_of(state))
+        return SpoolEntry(record_of(state))
     recorded = state.answer.recorded
-    return SpoolEntry(_record_of(state), state.body, b"".join(state.answer.parts) if recorded is None else recorded)
+    return SpoolEntry(record_of(state), state.body, b"".join(state.answer.parts) if recorded is None else recorded)
 
 
-def _record_of(state: RequestState) -> RequestRecord:
+def record_of(state: RequestState) -> RequestRecord:
+    """Returns the record of the request as it stands now."""
     now = time.perf_counter()
     usage = _usage_of(state)
     request, routing, answer = state.request, state.routing, state.answer
     own_cost = known_cost(usage, routing.price) if usage.is_billed else _unbilled(state)
     failed_costs = routing.failed_costs
     cost = _sum_of([own_cost if usage.is_billed else Cost(), *failed_costs]) if failed_costs else own_cost
-    of_input, of_reads, of_writes, of_output, of_else, of_all = _texts(cost)
+    of_input, of_reads, of_writes, of_output, of_else, of_all = cost_texts(cost)
     made = RequestRecord(
         request_id=state.request_id,
         project_id=state.snapshot.id_text,
@@ -113,7 +114,7 @@ def _record_of(state: RequestState) -> RequestRecord:
         retry_count=routing.retries,
         retention_days=state.snapshot.settings.retention_days,
         contract_violation=answer.contract_violation,
-        attempts=_attempts(state, usage, of_all if cost is own_cost else _texts(own_cost)[-1]),
+        attempts=_attempts(state, usage, of_all if cost is own_cost else cost_texts(own_cost)[-1]),
         attributes=_attributes(state),
     )
     # No other reference to the record exists yet, and a copy costs as much as the record.
@@ -195,7 +196,7 @@ def _unbilled(state: RequestState) -> Cost | None:
     return None if state.routing.price is None else Cost()
 
 
-def _texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:
+def cost_texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:
     """Returns the cost of input, cache reads, cache writes, output, all else, and the sum, in US dollars; empty texts
     where the cost is unknown."""
     if cost is None:

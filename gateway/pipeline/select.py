@@ -43,16 +43,15 @@ def select(context: RequestContext, health: HealthMonitor, key: str = "") -> lis
         known: list[Attempt] | None = context.snapshot.plain_attempts.get(request.model)
         if known is not None:
             return known
-        only = _only_attempt(context)
+        only = only_attempt(context.snapshot, request.model)
         if only is not None:
             return only
     return _Selection(context, health, key).attempts()
 
 
-def _only_attempt(context: RequestContext) -> list[Attempt] | None:
+def only_attempt(snapshot: ProjectSnapshot, model: str) -> list[Attempt] | None:
     """Returns the only attempt, of one model at one provider, that almost every request has, and caches it in the
     snapshot; None when there are several to put in order."""
-    snapshot, model = context.snapshot, context.request.model
     if model == AUTO or model in snapshot.groups or snapshot.settings.fallback_order or snapshot.unreadable:
         return None
     candidates = candidates_of(snapshot, model, snapshot.deployments.keys() or snapshot.credentials.keys())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
 
@@ -44,7 +44,7 @@ _TRACEPARENT = re.compile(
     r"|(?!00|ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?)\Z"
 )
 
-RawHeaders = Iterable[tuple[bytes, bytes]]
+RawHeaders = Sequence[tuple[bytes, bytes]]
 
 
 class RequestHeaders(msgspec.Struct):
@@ -99,12 +99,10 @@ _FIELDS = {
 def read_headers(raw: RawHeaders) -> RequestHeaders:
     """Returns the known headers of an ASGI scope. `x-svc-var-user-name` becomes the variable `user_name`."""
     headers = RequestHeaders(raw=raw)
-    field_of = _FIELDS.get
-    for name, value in raw:
-        field = field_of(name)
-        if field is None:
-            if name.startswith(_VARIABLE_PREFIX):
-                headers.variables[_variable(name)] = _text(value)
+    for place, field in _meanings(tuple(map(_name_of, raw))):
+        name, value = raw[place]
+        if not field:
+            headers.variables[_variable(name)] = _text(value)
         elif field == "authorization":
             headers.authorization = value
         elif field == "cache_control" and headers.cache_control:
@@ -115,6 +113,17 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
     if headers.agent_session and not headers.session_id:
         headers.session_id = session_of_agent(raw)
     return headers
+
+
+@lru_cache(maxsize=1024)
+def _meanings(names: tuple[bytes, ...]) -> tuple[tuple[int, str], ...]:
+    """Returns the places of the headers that mean something, each with its field; the field of a variable is empty. A
+    client sends the same names with each request."""
+    return tuple(
+        (place, _FIELDS.get(name, ""))
+        for place, name in enumerate(names)
+        if name in _FIELDS or name.startswith(_VARIABLE_PREFIX)
+    )
 
 
 def client_headers(raw: RawHeaders, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

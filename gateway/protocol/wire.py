@@ -148,6 +148,7 @@ _decoder = msgspec.json.Decoder(ChatCompletionRequest)
 
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"^Object missing required field `(?P<field>[^`]+)`")
+_STREAMS = re.compile(rb'"stream"\s*:\s*true')
 _INDEX = re.compile(r"\[\.\.\.\]")
 
 
@@ -177,6 +178,12 @@ def convert_request(fields: Mapping[str, Any], body: bytes) -> ChatCompletionReq
         return decode_request(body)
     _check(request, body)
     return request
+
+
+def streams(body: bytes) -> bool:
+    """Returns True for a request that asks for a stream. It may be wrong only by returning False."""
+    at = find(body, b'"stream"')
+    return at >= 0 and _STREAMS.match(body, at) is not None
 
 
 def is_plain(request: ChatCompletionRequest, body: bytes) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal, Protocol, runtime_checkable
 
 import msgspec
 from typing_extensions import override
@@ -261,4 +261,19 @@ class Adapter(Protocol):
 
     def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """Returns the failure behind a non-2xx answer, with its message but without keys and account ids."""
+        ...
+
+
+@runtime_checkable
+class Passing(Protocol):
+    """An adapter that sends most requests almost as they came, and passes most answers on."""
+
+    def forwarded(self, request: ChatRequest) -> bytes | None:
+        """Returns the body that the provider gets of a request that asks for no stream; None where something has to be
+        fetched for it, is left out of it with a warning, or changes the way in which the answer is read. Raises
+        UnsupportedParameterError."""
+        ...
+
+    def conforming(self, body: bytes) -> ParsedResponse | None:
+        """Returns the answer to such a request where a client gets the body as it is, None for any other."""
         ...

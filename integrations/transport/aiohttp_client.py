@@ -165,6 +165,9 @@ class AiohttpTransport:
             raise _failure(error, head, timeouts) from None
         return decompressed(response, head.origin.host)
 
+    def begin(self, head: RequestHead, body: bytes, timeouts: Timeouts, on_news: Callable[[], None]) -> None:
+        """Begins nothing: aiohttp has to be awaited."""
+
     async def close(self) -> None:
         self._closed = True
         for session in (self._keeping, self._closing):

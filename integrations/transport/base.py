@@ -12,6 +12,7 @@ from math import inf
 from typing import Protocol
 
 from integrations.providers.base import UpstreamRequest
+from integrations.transport.request_head import RequestHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,30 @@ class Sending(Protocol):
     """True once the first byte of the request was written."""
 
 
+class BegunResponse(UpstreamResponse, Protocol):
+    """A response to a request that was written; its head may not have arrived yet, and `status` is 0 then. While
+    `on_news` is set, it is called whenever more has arrived, and when the response is complete or has failed; once it
+    is None, the response is awaited like any other."""
+
+    on_news: Callable[[], None] | None
+    complete: bool
+    buffered: int
+    """The bytes of the body that have arrived and are not read."""
+
+    def body(self) -> bytes | None:
+        """Returns the body of a response that is complete, and leaves it there; None where it is compressed."""
+        ...
+
+    async def answered(self, timeouts: Timeouts) -> UpstreamResponse:
+        """Returns the response once its head has arrived. Raises what `Transport.send` raises."""
+        ...
+
+    def keep_waiting(self) -> bool:
+        """Starts the timeout of the wait for more of the response. Returns False where waiting is pointless: it is
+        complete, it has failed, or what has arrived has to be read first."""
+        ...
+
+
 class Transport(Protocol):
     async def send(
         self, request: UpstreamRequest, timeouts: Timeouts, sending: Sending | None = None
@@ -76,6 +101,13 @@ class Transport(Protocol):
         when a connection closes after the first byte was written, nobody can know whether the peer has read the
         request, and the call has failed.
         """
+        ...
+
+    def begin(
+        self, head: RequestHead, body: bytes, timeouts: Timeouts, on_news: Callable[[], None]
+    ) -> BegunResponse | None:
+        """Writes a request at once where an idle connection can take it; returns None, and has written nothing, where
+        that has to be waited for."""
         ...
 
     async def close(self) -> None: ...

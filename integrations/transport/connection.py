@@ -17,7 +17,7 @@ from integrations.transport import failures
 from integrations.transport.base import Sending, Timeouts
 from integrations.transport.idle import IdleAges, keep_alive_timeout, look_for_end
 from integrations.transport.request_head import Origin
-from integrations.transport.response import PooledResponse
+from integrations.transport.response import PooledResponse, WatchedResponse
 
 HIGH_WATER_BYTES = 256 * 1024
 """The maximum number of unread body bytes; above it the connection stops reading."""
@@ -99,13 +99,29 @@ class Connection(asyncio.Protocol):
         """Sends a request and returns its response when the head has arrived; calls `on_free` when the next request may
         be sent."""
         response = PooledResponse(self, self._loop, timeouts.idle)
-        self._response = response
-        self._on_free = on_free
-        self._overhead = 0
-        self._deadline = _NEVER
-        self._write(head, body)
+        self._begin(response, head, body, on_free)
         if sending is not None:
             sending.is_written = True
+        await self.head_of(response, timeouts)
+        return response
+
+    def begin(
+        self,
+        head: bytes,
+        body: bytes,
+        timeouts: Timeouts,
+        on_free: Callable[[Connection], None],
+        on_news: Callable[[], None],
+    ) -> WatchedResponse:
+        """Sends a request and returns its response, of which nothing has arrived; calls `on_free` when the next request
+        may be sent."""
+        response = WatchedResponse(self, self._loop, timeouts.idle, on_news)
+        self._begin(response, head, body, on_free)
+        self.await_data(timeouts.first_byte)
+        return response
+
+    async def head_of(self, response: PooledResponse, timeouts: Timeouts) -> None:
+        """Returns when the head of the response has arrived. Raises ProviderError."""
         try:
             while not response.status:
                 if response.error is not None:
@@ -115,7 +131,6 @@ class Connection(asyncio.Protocol):
             # The exchange was cancelled or failed, and closing the connection shows that to the peer at once.
             self.abort()
             raise
-        return response
 
     def abort(self) -> None:
         self._ended_here = True
@@ -268,6 +283,13 @@ class Connection(asyncio.Protocol):
             self.reusable = self._parser.should_keep_alive()
 
     # The following methods are the connection's own steps.
+
+    def _begin(self, response: PooledResponse, head: bytes, body: bytes, on_free: Callable[[Connection], None]) -> None:
+        self._response = response
+        self._on_free = on_free
+        self._overhead = 0
+        self._deadline = _NEVER
+        self._write(head, body)
 
     def _write(self, head: bytes, body: bytes) -> None:
         transport = self._transport

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 
 from integrations.providers.base import UpstreamRequest
 from integrations.transport.aiohttp_client import AiohttpTransport
-from integrations.transport.base import Sending, Timeouts, Transport, UpstreamResponse
+from integrations.transport.base import BegunResponse, Sending, Timeouts, Transport, UpstreamResponse
 from integrations.transport.pool import PooledTransport
 from integrations.transport.proxies import ProxyFor, no_proxy, proxies_from_environment
-from integrations.transport.request_head import head_of
+from integrations.transport.request_head import RequestHead, head_of
 from integrations.transport.resolver import Lookup, Resolver, any_address, as_named, system_lookup
 from integrations.transport.tls import client_context
 
@@ -56,6 +57,13 @@ class ProxyAwareTransport:
     ) -> UpstreamResponse:
         behind_proxy = self._proxy_for(head_of(request).origin) is not None
         return await (self._proxied if behind_proxy else self._direct).send(request, timeouts, sending)
+
+    def begin(
+        self, head: RequestHead, body: bytes, timeouts: Timeouts, on_news: Callable[[], None]
+    ) -> BegunResponse | None:
+        if self._proxy_for(head.origin) is not None:
+            return None
+        return self._direct.begin(head, body, timeouts, on_news)
 
     async def close(self) -> None:
         await self._direct.close()

@@ -10,23 +10,23 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from collections.abc import Callable
 
 from integrations.providers.base import UpstreamRequest
 from integrations.transport import failures
 from integrations.transport.addresses import PrivateAddressError
-from integrations.transport.base import Sending, Timeouts, UpstreamResponse
+from integrations.transport.base import BegunResponse, Sending, Timeouts, UpstreamResponse
 from integrations.transport.connection import Connection
 from integrations.transport.decompression import decompressed
 from integrations.transport.idle import IdleAges
-from integrations.transport.request_head import Origin, head_of
+from integrations.transport.request_head import Origin, RequestHead, head_of
 from integrations.transport.resolver import Resolver
+from integrations.transport.response import ENCODING, ENCODING_LENGTH
 from integrations.transport.tls import client_context
 
 KEEP_ALIVE_SECONDS = 30.0
 
 _REMEMBERED_ORIGINS = 1024
-_ENCODING = b"content-encoding"
-_ENCODING_LENGTH = len(_ENCODING)
 
 
 class PooledTransport:
@@ -58,9 +58,17 @@ class PooledTransport:
         response = await connection.exchange(first_bytes, request.body, timeouts, self._give_back, sending)
         # The headers are not decoded for this, since those of most answers are never read.
         for name, _ in response.raw_headers:
-            if len(name) == _ENCODING_LENGTH and name.lower() == _ENCODING:
+            if len(name) == ENCODING_LENGTH and name.lower() == ENCODING:
                 return decompressed(response, head.origin.host)
         return response
+
+    def begin(
+        self, head: RequestHead, body: bytes, timeouts: Timeouts, on_news: Callable[[], None]
+    ) -> BegunResponse | None:
+        connection = self._take(head.origin)
+        if connection is None:
+            return None
+        return connection.begin(head.with_length(len(body)), body, timeouts, self._give_back, on_news)
 
     async def close(self) -> None:
         self._closed = True

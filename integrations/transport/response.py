@@ -12,6 +12,11 @@ from typing_extensions import override
 
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
+from integrations.transport.base import Timeouts, UpstreamResponse
+from integrations.transport.decompression import decompressed
+
+ENCODING = b"content-encoding"
+ENCODING_LENGTH = len(ENCODING)
 
 
 class AnsweredBy(Protocol):
@@ -32,6 +37,10 @@ class AnsweredBy(Protocol):
         ...
 
     def finish(self, response: PooledResponse) -> None: ...
+
+    async def head_of(self, response: PooledResponse, timeouts: Timeouts) -> None:
+        """Returns when the head of the response has arrived. Raises ProviderError."""
+        ...
 
 
 class PooledResponse(AsyncIterator[bytes]):
@@ -217,3 +226,39 @@ class PooledResponse(AsyncIterator[bytes]):
         if not self.complete and int(self.headers.get("content-length", 0)) > limit:
             self.close()
             raise failures.too_large(self.host, limit)
+
+
+class WatchedResponse(PooledResponse):
+    """A response whose news go to a function at first (`integrations.transport.base.BegunResponse`)."""
+
+    __slots__ = ("on_news",)
+
+    def __init__(
+        self, connection: AnsweredBy, loop: asyncio.AbstractEventLoop, idle: float, on_news: Callable[[], None]
+    ) -> None:
+        super().__init__(connection, loop, idle)
+        self.on_news: Callable[[], None] | None = on_news
+
+    @override
+    def wake(self) -> None:
+        if self.on_news is not None:
+            self.on_news()
+        else:
+            super().wake()
+
+    def body(self) -> bytes | None:
+        for name, _ in self.raw_headers:
+            if len(name) == ENCODING_LENGTH and name.lower() == ENCODING:
+                return None
+        return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+
+    def keep_waiting(self) -> bool:
+        if self.complete or self.error is not None or self.is_paused or self._connection is None:
+            return False
+        self._connection.await_data(self.idle)
+        return True
+
+    async def answered(self, timeouts: Timeouts) -> UpstreamResponse:
+        if self._connection is not None:
+            await self._connection.head_of(self, timeouts)
+        return decompressed(self, self.host)

@@ -26,6 +26,10 @@ class Client(asyncio.Transport):
         self.is_closed = True
 
     @override
+    def can_write_eof(self) -> bool:
+        return False
+
+    @override
     def is_closing(self) -> bool:
         return self.is_closed
 

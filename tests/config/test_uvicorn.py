@@ -27,8 +27,8 @@ RequestResponseCycle: Any = OneWriteCycle.__base__
 PARTS: dict[type[Any], set[str]] = {
     HttpToolsProtocol: {
         *("_get_upgrade", "_should_upgrade", "_start_asgi_task"),
-        *("data_received", "eof_received", "on_body", "on_headers_complete", "on_message_begin"),
-        *("on_message_complete", "on_response_complete"),
+        *("connection_lost", "data_received", "eof_received", "on_body", "on_headers_complete", "on_message_begin"),
+        *("on_message_complete", "on_response_complete", "shutdown"),
         *(
             "access_log",
             "app",
@@ -58,6 +58,7 @@ PARAMETERS = {
     HttpToolsProtocol._get_upgrade: (),
     HttpToolsProtocol._should_upgrade: (),
     HttpToolsProtocol._start_asgi_task: ("cycle", "app"),
+    HttpToolsProtocol.connection_lost: ("exc",),
     HttpToolsProtocol.data_received: ("data",),
     HttpToolsProtocol.eof_received: (),
     HttpToolsProtocol.on_body: ("body",),
@@ -65,6 +66,7 @@ PARAMETERS = {
     HttpToolsProtocol.on_message_begin: (),
     HttpToolsProtocol.on_message_complete: (),
     HttpToolsProtocol.on_response_complete: (),
+    HttpToolsProtocol.shutdown: (),
     RequestResponseCycle.__init__: (
         *("scope", "transport", "flow", "logger", "access_logger", "access_log", "default_headers", "message_event"),
         *("expect_100_continue", "keep_alive", "on_response"),
@@ -117,7 +119,15 @@ def test_constructor__that_direct_requests_do_without__sets_nothing_else() -> No
 
 def is_set(name: str) -> bool:
     direct = DirectCycle(
-        {}, Client(), FlowControl(Client()), None, [], lambda: None, expects_continue=False, keep_alive=True
+        {},
+        Client(),
+        FlowControl(Client()),
+        None,
+        [],
+        lambda: None,
+        lambda cycle, application: None,
+        expects_continue=False,
+        keep_alive=True,
     )
     return hasattr(direct, name)
 

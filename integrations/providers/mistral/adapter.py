@@ -42,6 +42,10 @@ class MistralAdapter(OpenAIAdapter):
         return NOTHING  # Mistral takes images and documents by address.
 
     @override
+    def forwarded(self, request: ChatRequest) -> bytes | None:
+        return None  # Every body is read, and so is every answer.
+
+    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)
         body, warnings = build_body(request, provider=self.provider)

@@ -21,7 +21,7 @@ from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCre
 from integrations.providers.common.search import find
 from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
 from integrations.providers.openai.request import BodyBuilder
-from integrations.providers.openai.response import parse_response
+from integrations.providers.openai.response import conforming, parse_response
 from integrations.providers.openai.stream import OpenAIStream
 
 __all__ = [
@@ -112,6 +112,18 @@ class OpenAIAdapter(DialectAdapter):
         endpoint = self._endpoints.get(credentials)
         body, warnings = self._body.build(request)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
+
+    def forwarded(self, request: ChatRequest) -> bytes | None:
+        """Returns the body of a request that asks for no stream (`integrations.providers.base.Passing`)."""
+        for mark in self._marks_of_fetched:
+            if find(request.body, mark) >= 0:
+                return None
+        body, warnings = self._body.build(request)
+        return None if warnings else body
+
+    def conforming(self, body: bytes) -> ParsedResponse | None:
+        """Returns the answer in a body that a client may get as it is, None for any other."""
+        return conforming(body)
 
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:

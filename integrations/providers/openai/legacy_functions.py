@@ -15,6 +15,7 @@ from integrations.providers.base import (
     Credentials,
     Needs,
     ParsedResponse,
+    Passing,
     StreamEvent,
     StreamTranslator,
     Traits,
@@ -42,6 +43,7 @@ class LegacyFunctions:
         self.adapter = adapter
         self.provider = adapter.provider
         self._passes_direct = adapter.traits.functions == "direct"
+        self._passing = adapter if isinstance(adapter, Passing) else None
 
     @property
     def traits(self) -> Traits:
@@ -63,6 +65,14 @@ class LegacyFunctions:
         # The gateway has set `parallel_tool_calls` and not the client, so the client needs no warning about it.
         warnings = tuple(warning for warning in upstream.warnings if not warning.startswith(_PARALLEL))
         return msgspec.structs.replace(upstream, warnings=warnings)
+
+    def forwarded(self, request: ChatRequest) -> bytes | None:
+        """Returns what the adapter's own `forwarded` does, and None for one that has none."""
+        return None if self._passing is None or self._may_concern(request) else self._passing.forwarded(request)
+
+    def conforming(self, body: bytes) -> ParsedResponse | None:
+        """Returns what the adapter's own `conforming` does, for a request that it has `forwarded`."""
+        return None if self._passing is None else self._passing.conforming(body)
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         if not self._may_concern(request):

@@ -36,19 +36,24 @@ _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
     """Returns the parsed answer. Raises ProviderError: the error that the body carries, UNUSABLE when it is no
     answer."""
+    return conforming(body) or _complete(request, body, provider)
+
+
+def conforming(body: bytes) -> ParsedResponse | None:
+    """Returns the parsed answer of a body in which nothing is missing or wrong, None for any other."""
     try:
         completion = _decode_conforming(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return _complete(request, body, provider)
+        return None
     counts = completion.usage
     if not completion.choices or completion.error or not completion.id or completion.created <= 0:
-        return _complete(request, body, provider)
+        return None
     if counts.prompt_tokens <= 0 or counts.completion_tokens <= 0:
         # Other names, or the total, may say what was counted.
-        return _complete(request, body, provider)
+        return None
     for choice in completion.choices:
         if not _conforms(choice):
-            return _complete(request, body, provider)
+            return None
     return ParsedResponse(
         body=body,
         model=completion.model,
