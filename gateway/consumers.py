@@ -15,7 +15,7 @@ from gateway.errors import MethodNotAllowedError, require_method
 from gateway.http.consumer import SharedConsumer
 from gateway.model_list.answers import ModelForm, model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
-from gateway.pipeline.plan import begin
+from gateway.pipeline.plan import SENDER, begin
 from gateway.pipeline.run import run
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.headers import read_headers
@@ -56,6 +56,7 @@ class SurfaceConsumer(SharedConsumer):
         reply.writer = scope.get("extensions", _NO_EXTENSIONS).get(RESPONSE_WRITER)
         if scope["method"] != "POST":
             return reply.error(MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
+        reply.sender = scope.get(SENDER)
         return run(current_runtime(), scope["headers"], receive, reply)
 
     def begin(self, request: ArrivedRequest) -> bool:

@@ -108,6 +108,7 @@ class DirectCycle(OneWriteCycle):
     def whole_body(self) -> bytes:
         if self._buffered > HIGH_WATER_LIMIT:
             self.flow.resume_reading()  # An end of the connection is read, too.
+        self._has_arrived = True
         pieces = self._pieces
         if len(pieces) != 1:
             pieces[:] = [b"".join(pieces)]

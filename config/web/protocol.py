@@ -180,12 +180,13 @@ class BoundedProtocol(HttpToolsProtocol):
             _on_message_complete(self)
         elif not cycle.response_complete:
             cycle.more_body = False
-            cycle.note_arrival()
             held = self._held
-            if held is not None:
-                self._end_hold()
-                if not held.begin(cycle):
-                    self._start_asgi_task(cycle, held)
+            if held is None:
+                cycle.note_arrival()
+                return
+            self._end_hold()
+            if not held.begin(cycle):
+                self._start_asgi_task(cycle, held)
 
     @override
     def on_response_complete(self) -> None:

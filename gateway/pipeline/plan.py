@@ -33,7 +33,7 @@ from gateway.pipeline.context import Attempt, RequestState, RoutingState
 from gateway.pipeline.marked_documents import MARK
 from gateway.pipeline.permitted import permitted
 from gateway.pipeline.record import cost_texts, record_of
-from gateway.pipeline.run import serve
+from gateway.pipeline.run import Sender, serve
 from gateway.pipeline.select import only_attempt
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.client_ids import valid_id
@@ -55,6 +55,8 @@ from integrations.transport.request_head import RequestHead, head_of
 
 logger = logging.getLogger("gateway.request")
 
+SENDER: Final = "prompt_gateway.sender"
+"""The entry of a request's scope with its `Sender`, where `begin` has found it before it declined."""
 # Clients choose the names of models, so the plans of a key are bounded.
 _MAX_MODELS = 200
 
@@ -106,11 +108,13 @@ def _asks_for_nothing(headers: RequestHeaders) -> bool:
     )
 
 
-def _forwarded(request: ChatCompletionRequest, body: bytes, plan: Plan) -> bytes | None:
+def _forwarded(request: ChatCompletionRequest, headers: RequestHeaders, body: bytes, plan: Plan) -> bytes | None:
     """Returns what the provider gets of the request, None where the stages have more to do than to forward it. Raises
     ProviderError."""
+    passed_on = plan.attempt.credentials.forwarded_names
     if (
-        request.stream
+        (passed_on and not passed_on.isdisjoint(map(_name_of, headers.raw)))
+        or request.stream
         or request.models is not None
         or request.provider is not None
         or request.prompt_config is not None
@@ -194,12 +198,15 @@ def _exchange_for(runtime: Runtime, client: ArrivedRequest) -> Exchange | None:
         return None
     headers = read_headers(client.scope["headers"])
     found = authenticate_known(runtime.snapshots, headers) if _asks_for_nothing(headers) else None
-    plans = None if found is None else _plans_of(*found)
-    if found is None or plans is None:
+    if found is None:
+        return None
+    client.scope[SENDER] = Sender(headers, found)
+    plans = _plans_of(*found)
+    if plans is None:
         return None
     request = decode_request(body)
     plan = plans[request.model] if request.model in plans else _add_plan(plans, runtime, found, request.model)
-    sent = _forwarded(request, body, plan) if plan is not None and _stay(headers, plan) else None
+    sent = _forwarded(request, headers, body, plan) if plan is not None else None
     if plan is None or sent is None:
         return None
     return Exchange(
@@ -231,12 +238,6 @@ def _add_plan(plans: Plans, runtime: Runtime, found: Found, model: str) -> Plan 
         plans.clear()
     plan = plans[model] = _plan_for(runtime, *found, model)
     return plan
-
-
-def _stay(headers: RequestHeaders, plan: Plan) -> bool:
-    """Returns whether the provider gets none of the headers."""
-    names = plan.attempt.credentials.forwarded_names
-    return not names or names.isdisjoint(map(_name_of, headers.raw))
 
 
 _name_of = itemgetter(0)

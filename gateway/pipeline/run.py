@@ -35,10 +35,11 @@ from gateway.pipeline.select import select
 from gateway.pipeline.unreadable import note_unreadable
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol.client_ids import valid_id
-from gateway.protocol.headers import ECHOED_REQUEST_ID, read_headers
+from gateway.protocol.headers import ECHOED_REQUEST_ID, RequestHeaders, read_headers
 from gateway.protocol.reply import Receive, Reply
 from gateway.protocol.wire import LazyFields
 from gateway.runtime.runtime import Runtime
+from gateway.snapshot.store import Found
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.reply import surface_of
 
@@ -53,6 +54,13 @@ class Call(NamedTuple):
     body_seconds: float
 
 
+class Sender(NamedTuple):
+    """What a plan has found out about a request's sender before it declined (`Reply.sender`)."""
+
+    headers: RequestHeaders
+    found: Found
+
+
 # nginx's status for a request whose client closed the connection: it is recorded and never sent.
 _CLIENT_CLOSED = 499
 
@@ -60,12 +68,13 @@ _CLIENT_CLOSED = 499
 async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive: Receive, reply: Reply) -> None:
     """Answers one request in the protocol of `reply`, and records it. Raises nothing but an outer cancellation."""
     arrived_us, started = time.time_ns() // 1000, time.perf_counter()
-    headers = read_headers(raw_headers)
+    sender: Sender | None = reply.sender
+    headers = read_headers(raw_headers) if sender is None else sender.headers
     client_id = valid_id(headers.client_request_id) if headers.client_request_id else ""
     if client_id:
         reply.ids.append((ECHOED_REQUEST_ID, client_id.encode()))
     try:
-        snapshot, key = await authenticate(runtime.snapshots, headers)
+        snapshot, key = await authenticate(runtime.snapshots, headers) if sender is None else sender.found
     except ApplicationError as error:
         await reply.error(error)
         return

@@ -57,10 +57,22 @@ class Reply:
     `before_last` is called once, before the bytes that end the response leave. `request` is the client's request as its
     surface read it, None for chat completions. `is_native` is True for an answer in the client's own protocol, which
     leaves as it came. `ids` are the headers that name the request. `writer` is the server's extension, if it has one.
-    `call` answers in place of the pipeline's stages, None for a question to a model.
+    `call` answers in place of the pipeline's stages, None for a question to a model. `sender` is what is known already
+    of who sent the request, None where it has to be found.
     """
 
-    __slots__ = ("_send", "before_last", "call", "ids", "is_native", "request", "request_id", "started", "writer")
+    __slots__ = (
+        "_send",
+        "before_last",
+        "call",
+        "ids",
+        "is_native",
+        "request",
+        "request_id",
+        "sender",
+        "started",
+        "writer",
+    )
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -71,6 +83,7 @@ class Reply:
         self.is_native = False
         self.request: Any = None
         self.call: Any = None
+        self.sender: Any = None
         self.before_last: Callable[[], None] | None = None
 
     def settle(self) -> None:

@@ -115,7 +115,8 @@ class Connection(asyncio.Protocol):
     ) -> WatchedResponse:
         """Sends a request and returns its response, of which nothing has arrived; calls `on_free` when the next request
         may be sent."""
-        response = WatchedResponse(self, self._loop, timeouts.idle, on_news)
+        response = WatchedResponse(self, self._loop, timeouts.idle)
+        response.on_news = on_news
         self._begin(response, head, body, on_free)
         self.await_data(timeouts.first_byte)
         return response

@@ -233,11 +233,8 @@ class WatchedResponse(PooledResponse):
 
     __slots__ = ("on_news",)
 
-    def __init__(
-        self, connection: AnsweredBy, loop: asyncio.AbstractEventLoop, idle: float, on_news: Callable[[], None]
-    ) -> None:
-        super().__init__(connection, loop, idle)
-        self.on_news: Callable[[], None] | None = on_news
+    # The connection sets it at once: a constructor would be one more call.
+    on_news: Callable[[], None] | None
 
     @override
     def wake(self) -> None:

@@ -68,6 +68,8 @@ def _conforms(choice: Choice) -> bool:
         return False
     if message.function_call or (message.tool_calls and not _are_whole(message.tool_calls)):
         return False
+    if reason == "stop" and not message.tool_calls:
+        return not choice.error  # `finish_reason` says the same.
     return not choice.error and reason == finish_reason(reason, called_tools=bool(message.tool_calls))
 
 

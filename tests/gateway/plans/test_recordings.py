@@ -1,0 +1,43 @@
+"""The recorded exchanges of all providers of OpenAI's dialect, with plans and without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from tests.fakes.replay import ReplayServer
+from tests.gateway.plans.both import PlansService, same, seen_by
+from tests.gateway.recorded import Recording
+from tests.gateway.test_recordings import FAILED, STREAMS, WHOLE, request_body
+
+pytestmark = pytest.mark.recordings
+
+EXCHANGES = [*WHOLE, *FAILED, *STREAMS[::8]]
+
+
+@pytest.fixture(scope="module")
+def replay() -> Iterator[ReplayServer]:
+    with ReplayServer({recording["name"]: recording for recording in EXCHANGES}) as server:
+        yield server
+
+
+def test_recorded_exchanges__with_and_without_plans__are_the_same(plans: PlansService, replay: ReplayServer) -> None:
+    planned = 0
+    for recording in EXCHANGES:
+        planned += is_planned(recording, plans, replay)
+
+    # Most of these are plain requests with answers that conform.
+    assert planned > len(WHOLE) / 3
+
+
+def is_planned(recording: Recording, plans: PlansService, replay: ReplayServer) -> bool:
+    """Returns whether a plan has answered the recorded request, after a check that it is the same without one."""
+    base_urls = {recording["provider"]: replay.base_url(recording["name"])}
+    gateway = plans.new_project(base_urls=base_urls, routing={"retry_enabled": False})
+    content = msgspec.json.encode(request_body(recording))
+    for port in plans.ports:
+        # A plan needs a connection.
+        seen_by(gateway, replay, port, content)
+    return same(gateway, replay, content)[1]
