@@ -11,7 +11,7 @@ from importlib import import_module
 from integrations.errors import UnknownProviderError
 from integrations.providers.base import Adapter, Traits
 from integrations.providers.openai.compatible import DIALECTS
-from integrations.providers.openai.legacy_functions import LegacyFunctions
+from integrations.providers.openai.legacy_functions import with_functions
 
 # An adapter's place has the form "module:attribute", where the attribute is an adapter or a mapping from provider names
 # to adapters.
@@ -196,7 +196,7 @@ def adapter_for(provider: str) -> Adapter:
         raise UnknownProviderError(provider) from None
     found = getattr(import_module(module_name), attribute)
     adapter: Adapter = found[provider] if isinstance(found, dict) else found
-    return adapter if adapter.traits.functions == "always" else LegacyFunctions(adapter)
+    return adapter if adapter.traits.functions == "always" else with_functions(adapter)
 
 
 def traits_of(provider: str) -> Traits:

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from analytics.request_log.record import CLIENT_REQUEST_ID, RequestRecord, SpoolEntry
+from analytics.request_log.record import CLIENT_REQUEST_ID, AttemptRecord, RequestRecord, SpoolEntry
 from analytics.spool.inflight import InflightRequest
 from core.errors import ApplicationError
 from core.http.tracebacks import class_and_place
@@ -40,13 +40,13 @@ from gateway.protocol.client_ids import valid_id
 from gateway.protocol.headers import ECHOED_REQUEST_ID, RequestHeaders, read_headers, trace_parent
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Scope, Send
-from gateway.protocol.wire import ChatCompletionRequest, LazyFields, decode_request, is_plain, streams
+from gateway.protocol.wire import NULL, ChatCompletionRequest, LazyFields, decode_request, is_plain, streams
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.store import Found
-from integrations.pricing.cost import Price, known_cost
+from integrations.pricing.cost import Price, TokenUnits, known_cost, token_units
 from integrations.providers.additions import with_headers
-from integrations.providers.base import ChatRequest, ParsedResponse, Passing
+from integrations.providers.base import ChatRequest, ParsedResponse, PassingAdapter
 from integrations.providers.common.search import find
 from integrations.providers.errors import ProviderError
 from integrations.providers.usage import Usage
@@ -64,16 +64,19 @@ _MAX_MODELS = 200
 class Plan(NamedTuple):
     """What all plain requests of a key for a model share.
 
-    `head` is that of the provider's request, `record` what the stages would record, `served` the lines of the answer's
-    headers behind those with the ids.
+    `marks` are byte strings, one of which occurs in every body that names `sent_model` and has to change. `head` is
+    that of the provider's request, `record` what the stages would record, `served` the lines of the answer's headers
+    behind those with the ids. `units` make the cost of most answers, None where that takes decimals.
     """
 
     snapshot: ProjectSnapshot
     key: KeyRecord
     attempt: Attempt
     sent_model: str
-    adapter: Passing
+    adapter: PassingAdapter
+    marks: tuple[bytes, ...]
     price: Price | None
+    units: TokenUnits | None
     head: RequestHead
     timeouts: Timeouts
     record: RequestRecord
@@ -120,8 +123,15 @@ def _forwarded(request: ChatCompletionRequest, headers: RequestHeaders, body: by
         or request.prompt_config is not None
         or request.prompt_variables is not None
         or request.response_format is not None
-        or find(body, MARK) >= 0
     ):
+        return None
+    if request.model == plan.sent_model and request.thinking is None:
+        for mark in plan.marks:
+            if find(body, mark) >= 0:
+                break
+        else:
+            return body  # The adapter would say the same.
+    if find(body, MARK) >= 0:
         return None
     attempt = plan.attempt
     return plan.adapter.forwarded(
@@ -146,7 +156,7 @@ def _plan_for(runtime: Runtime, snapshot: ProjectSnapshot, key: KeyRecord, model
     try:
         (attempt,) = permitted(key, model, attempts) if key.is_restricted else attempts
         credentials, adapter, sent_model = attempt.credentials, attempt.adapter, attempt.sent_model or attempt.model
-        if attempt.is_limited or credentials.sets_parameters or not isinstance(adapter, Passing):
+        if attempt.is_limited or credentials.sets_parameters or not isinstance(adapter, PassingAdapter):
             return None
         body = msgspec.json.encode({"model": sent_model, "messages": [_MESSAGE]})
         sample = ChatRequest(sent_model, False, body, LazyFields(body), is_plain=True)
@@ -165,7 +175,9 @@ def _plan_for(runtime: Runtime, snapshot: ProjectSnapshot, key: KeyRecord, model
         attempt,
         sent_model,
         adapter,
+        (*adapter.marks, MARK, NULL),
         state.routing.price,
+        token_units(state.routing.price),
         head,
         runtime.deadlines.within(runtime.deadlines.total),
         replace(record_of(state), requested_model=model),
@@ -244,6 +256,7 @@ _name_of = itemgetter(0)
 
 
 _NOT_YET: Any = None
+_NO_USAGE: Final = Usage()
 
 
 class Exchange(msgspec.Struct):
@@ -332,10 +345,12 @@ class Exchange(msgspec.Struct):
 
     def _record_of(self, answer: ParsedResponse, now: float) -> RequestRecord:
         """Returns the record: that of the plan with what differs from request to request."""
-        plan, usage = self.plan, answer.usage or Usage()
-        cost = known_cost(usage, plan.price)
-        of_input, of_reads, of_writes, of_output, of_else, of_all = cost_texts(cost)
-        latency = round((now - self.started) * 1000)
+        plan, usage, latency = self.plan, answer.usage or _NO_USAGE, round((now - self.started) * 1000)
+        prompt, completion = usage.prompt_tokens, usage.completion_tokens
+        texts = None
+        if plan.units is not None and usage == Usage(prompt, completion):
+            texts = plan.units.texts(prompt, completion)
+        of_input, of_output, of_all = texts or ("", "", "")
         made = replace(
             plan.record,
             request_id=self.request_id,
@@ -343,32 +358,30 @@ class Exchange(msgspec.Struct):
             session_id=self.headers.session_id,
             user_id=self.user_id,
             finish_reason=answer.finish_reason,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cache_read_tokens=usage.cache_read_tokens,
-            cache_write_tokens=usage.cache_write_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-            cost_known=cost is not None,
+            prompt_tokens=prompt,
+            completion_tokens=completion,
             cost_input_usd=of_input,
-            cost_cache_read_usd=of_reads,
-            cost_cache_write_usd=of_writes,
             cost_output_usd=of_output,
-            cost_other_usd=of_else,
             cost_usd=of_all,
-            cost_source=cost.source if cost is not None else "",
             latency_ms=latency,
             ttft_ms=latency,
             attempts=(
-                replace(
-                    plan.record.attempts[0],
-                    latency_ms=int((now - self.called_at) * 1000),
-                    prompt_tokens=usage.prompt_tokens,
-                    completion_tokens=usage.completion_tokens,
-                    cost_usd=of_all,
-                    offset_us=int((self.called_at - self.started) * 1_000_000),
+                AttemptRecord(
+                    plan.attempt.provider,
+                    plan.attempt.model,
+                    200,
+                    "",
+                    int((now - self.called_at) * 1000),
+                    prompt,
+                    completion,
+                    of_all,
+                    int((self.called_at - self.started) * 1_000_000),
+                    plan.attempt.deployment,
                 ),
             ),
         )
+        if texts is None:
+            _add_cost(made, usage, plan.price)
         if self.client_id:
             force_setattr(made, "attributes", {CLIENT_REQUEST_ID: self.client_id, **plan.record.attributes})
         if self.headers.traceparent:
@@ -416,6 +429,29 @@ class Exchange(msgspec.Struct):
 
 
 _HEAD: Final = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n"
+
+
+def _add_cost(made: RequestRecord, usage: Usage, price: Price | None) -> None:
+    """Sets the usage and the cost of an answer that counts more than prompt and completion, or whose price needs
+    decimals. No other reference to the record exists yet."""
+    cost = known_cost(usage, price)
+    of_input, of_reads, of_writes, of_output, of_else, of_all = cost_texts(cost)
+    fields = {
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cost_known": cost is not None,
+        "cost_source": cost.source if cost is not None else "",
+        "cost_input_usd": of_input,
+        "cost_cache_read_usd": of_reads,
+        "cost_cache_write_usd": of_writes,
+        "cost_output_usd": of_output,
+        "cost_other_usd": of_else,
+        "cost_usd": of_all,
+        "attempts": (replace(made.attempts[0], cost_usd=of_all),),
+    }
+    for name, value in fields.items():
+        force_setattr(made, name, value)
 
 
 def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:

@@ -29,6 +29,7 @@ Tokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 # Vendors extend the sets of these values: unknown ones pass, and an adapter that has to translate one refuses it.
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+NULL = b"null"
 JsonObject = dict[str, msgspec.Raw]
 
 
@@ -196,7 +197,7 @@ def is_plain(request: ChatCompletionRequest, body: bytes) -> bool:
         and request.prompt_variables is None
         and request.thinking is None
         # The value of a field that is null is that of an absent one.
-        and find(body, b"null") < 0
+        and find(body, NULL) < 0
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from math import lcm
+from typing import NamedTuple
 
 import msgspec
 
@@ -112,6 +113,48 @@ def cost_of(usage: Usage, price: Price) -> Cost:
     if rates.is_plain or not _has_parts(usage):
         return _plain_cost(usage, rates, fee, price.source)
     return _cost_by_class(usage, rates, fee, price.source)
+
+
+_UNITS_OF_DOLLAR = 10**10
+_MAX_UNITS = int(_MAX_COST) * _UNITS_OF_DOLLAR
+
+
+class TokenUnits(NamedTuple):
+    """What a token of input and of output costs in units of the last of `PLACES`, where these are whole numbers and
+    nothing else decides on the cost of a usage that counts prompt and completion alone. Nothing is rounded then, and
+    integers give the same cost as decimals do."""
+
+    input: int
+    output: int
+
+    def texts(self, prompt: int, completion: int) -> tuple[str, str, str] | None:
+        """Returns the cost of input, of output and of both as decimal texts; None where `known_cost` knows none."""
+        of_input, of_output = prompt * self.input, completion * self.output
+        total = of_input + of_output
+        if total >= _MAX_UNITS:
+            return None
+        return _text_of(of_input), _text_of(of_output), _text_of(total)
+
+
+def token_units(price: Price | None) -> TokenUnits | None:
+    """Returns the units of a price, None for one that has to be computed with decimals."""
+    if price is None:
+        return None
+    rates: Price | Rates = price
+    if price.schedule is not None:
+        usual = price.schedule.tiers[""]
+        if len(usual) != 1 or "request" in price.schedule.fees:
+            return None
+        rates = usual[0][1]
+    # Prices are for a million tokens, which leaves four places.
+    found = [cost.scaleb(4) for cost in (rates.input, rates.output)]
+    if any(cost != cost.to_integral_value() or cost < 0 for cost in found):
+        return None
+    return TokenUnits(int(found[0]), int(found[1]))
+
+
+def _text_of(units: int) -> str:
+    return f"{units // _UNITS_OF_DOLLAR}.{units % _UNITS_OF_DOLLAR:010d}"
 
 
 def _has_parts(usage: Usage) -> bool:

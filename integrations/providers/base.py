@@ -265,8 +265,14 @@ class Adapter(Protocol):
 
 
 @runtime_checkable
-class Passing(Protocol):
+class PassingAdapter(Adapter, Protocol):
     """An adapter that sends most requests almost as they came, and passes most answers on."""
+
+    @property
+    def marks(self) -> tuple[bytes, ...]:
+        """Returns byte strings. The body of a plain request (`ChatRequest.is_plain`) that asks for no stream and in
+        which none of them occurs is what `forwarded` returns."""
+        ...
 
     def forwarded(self, request: ChatRequest) -> bytes | None:
         """Returns the body that the provider gets of a request that asks for no stream; None where something has to be

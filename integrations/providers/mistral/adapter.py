@@ -36,6 +36,7 @@ MISTRAL = replace(
 class MistralAdapter(OpenAIAdapter):
     def __init__(self, dialect: Dialect = MISTRAL) -> None:
         super().__init__(dialect)
+        self.marks = (b"{",)  # Every body is read.
 
     @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
@@ -43,7 +44,7 @@ class MistralAdapter(OpenAIAdapter):
 
     @override
     def forwarded(self, request: ChatRequest) -> bytes | None:
-        return None  # Every body is read, and so is every answer.
+        return None  # So is every answer.
 
     @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:

@@ -97,6 +97,7 @@ class OpenAIAdapter(DialectAdapter):
         self.dialect = dialect
         self._body = BodyBuilder(dialect)
         self._marks_of_fetched = self._body.marks_of_fetched
+        self.marks = self._body.marks
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         for mark in self._marks_of_fetched:
@@ -114,16 +115,15 @@ class OpenAIAdapter(DialectAdapter):
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 
     def forwarded(self, request: ChatRequest) -> bytes | None:
-        """Returns the body of a request that asks for no stream (`integrations.providers.base.Passing`)."""
+        """Returns the body of a request that asks for no stream (`integrations.providers.base.PassingAdapter`)."""
         for mark in self._marks_of_fetched:
             if find(request.body, mark) >= 0:
                 return None
         body, warnings = self._body.build(request)
         return None if warnings else body
 
-    def conforming(self, body: bytes) -> ParsedResponse | None:
-        """Returns the answer in a body that a client may get as it is, None for any other."""
-        return conforming(body)
+    # The function itself: a method would be one more call.
+    conforming = staticmethod(conforming)
 
     @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:

@@ -15,7 +15,7 @@ from integrations.providers.base import (
     Credentials,
     Needs,
     ParsedResponse,
-    Passing,
+    PassingAdapter,
     StreamEvent,
     StreamTranslator,
     Traits,
@@ -43,7 +43,6 @@ class LegacyFunctions:
         self.adapter = adapter
         self.provider = adapter.provider
         self._passes_direct = adapter.traits.functions == "direct"
-        self._passing = adapter if isinstance(adapter, Passing) else None
 
     @property
     def traits(self) -> Traits:
@@ -66,14 +65,6 @@ class LegacyFunctions:
         warnings = tuple(warning for warning in upstream.warnings if not warning.startswith(_PARALLEL))
         return msgspec.structs.replace(upstream, warnings=warnings)
 
-    def forwarded(self, request: ChatRequest) -> bytes | None:
-        """Returns what the adapter's own `forwarded` does, and None for one that has none."""
-        return None if self._passing is None or self._may_concern(request) else self._passing.forwarded(request)
-
-    def conforming(self, body: bytes) -> ParsedResponse | None:
-        """Returns what the adapter's own `conforming` does, for a request that it has `forwarded`."""
-        return None if self._passing is None else self._passing.conforming(body)
-
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         if not self._may_concern(request):
             return self.adapter.parse_response(request, body)
@@ -95,6 +86,24 @@ class LegacyFunctions:
         """Returns True when the request may have functions; it may be wrong only by returning True. The bytes are
         searched last."""
         return (request.crosses_vendor or not self._passes_direct) and find(request.body, _MARK) >= 0
+
+
+class PassingFunctions(LegacyFunctions):
+    """The same of an adapter that passes most requests on (`integrations.providers.base.PassingAdapter`)."""
+
+    def __init__(self, adapter: PassingAdapter) -> None:
+        super().__init__(adapter)
+        self._passing = adapter
+        self.marks = adapter.marks if self._passes_direct else (*adapter.marks, _MARK)
+        self.conforming = adapter.conforming
+
+    def forwarded(self, request: ChatRequest) -> bytes | None:
+        return None if self._may_concern(request) else self._passing.forwarded(request)
+
+
+def with_functions(adapter: Adapter) -> LegacyFunctions:
+    """Returns the adapter for clients that may send functions."""
+    return PassingFunctions(adapter) if isinstance(adapter, PassingAdapter) else LegacyFunctions(adapter)
 
 
 def with_tools(request: ChatRequest, *, provider: str) -> ChatRequest:

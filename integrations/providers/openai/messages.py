@@ -59,6 +59,11 @@ class MessageRules:
         self._marks_of_history = _marks_of_history(dialect, is_strict=self._is_strict)
         self.marks_of_fetched = _marks_of_fetched(dialect)
 
+    @property
+    def marks(self) -> tuple[bytes, ...]:
+        """Returns byte strings, one of which occurs in every body that may need changes."""
+        return (*self._marks, *self.marks_of_fetched, b'"assistant"')
+
     def may_concern(self, request: ChatRequest) -> bool:
         """Returns True when a direct request may need changes; it may be wrong only by returning True. The loop has no
         generator, which would cost as much as the search, because it runs for every request."""

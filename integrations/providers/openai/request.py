@@ -41,6 +41,12 @@ class BodyBuilder:
         """Returns byte strings, one of which occurs in every body with files to fetch."""
         return self._messages.marks_of_fetched
 
+    @property
+    def marks(self) -> tuple[bytes, ...]:
+        """Returns byte strings, one of which occurs in every body of a plain request that has to change, or for which
+        files have to be fetched."""
+        return tuple(dict.fromkeys((*self._marks, *self._messages.marks)))
+
     def needs(self, request: ChatRequest) -> Needs:
         """Returns the addresses of files that this provider takes as data only."""
         addresses = self._messages.addresses(msgspec.json.decode(_decode(request.body)["messages"]))
