@@ -283,13 +283,7 @@ class Exchange(msgspec.Struct):
         """Asks the provider. Returns False, and has sent nothing, where that has to be waited for."""
         plan, record = self.plan, self.plan.record
         self.called_at = time.perf_counter()
-        try:
-            response = self.runtime.transport.begin(plan.head, self.sent, plan.timeouts, self._on_news)
-        except ProviderError:
-            return False
-        if response is None:
-            return False
-        self.response = response
+        # First, so that a request whose worker is killed right after the write is on record too.
         self.slot = self.runtime.inflight.begin(
             InflightRequest(
                 self.request_id,
@@ -304,6 +298,14 @@ class Exchange(msgspec.Struct):
                 team_id=record.team_id,
             )
         )
+        try:
+            response = self.runtime.transport.begin(plan.head, self.sent, plan.timeouts, self._on_news)
+        except ProviderError:
+            response = None
+        if response is None:
+            self.runtime.inflight.end(self.slot)
+            return False
+        self.response = response
         self.client.on_change = self._go_by_stages
         return True
 

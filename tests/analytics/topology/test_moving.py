@@ -177,7 +177,7 @@ def test_move__broken_off_while_hosts_go_on__loses_and_doubles_nothing(
 
         counts = count_requests(project)
         assert (counts.requests, counts.distinct) == (_ROWS + 1, _ROWS + 1)
-        # The figures go on counting the verdict and the failover of a request that was erased, which its row has no more.
+        # The figures go on counting the verdict and the failover of an erased request, which its row has no more.
         assert {one.table for one in differences_of(project)} == {"guardrails_hourly", "failovers_quarter_hourly"}
         assert client.execute(_SPANS, {"project": project}) == [(9,)]
         assert client.execute("SELECT count() FROM otel_trace_spans FINAL") == [(9,)]
