@@ -193,12 +193,12 @@ def begin(runtime: Runtime, client: ArrivedRequest) -> bool:
     the provider cannot be asked at once."""
     try:
         exchange = _exchange_for(runtime, client)
+        return exchange is not None and client.takes_answer and exchange.begin()
     except (ApplicationError, ProviderError, RecursionError):
         return False  # The stages answer and record what is wrong with the request.
     except Exception as error:
         logger.error("plan.failed error=%s", class_and_place(error))
         return False
-    return exchange is not None and client.takes_answer and exchange.begin()
 
 
 def _exchange_for(runtime: Runtime, client: ArrivedRequest) -> Exchange | None:
