@@ -106,7 +106,12 @@ class Allowance:
     def is_idle(self) -> bool:
         """True if Redis has nothing of it, has to be told nothing, and is to grant nothing soon."""
         has_nothing = not (self.is_reported or self._name or self.open or self.ended)
-        return has_nothing and (self.is_retired or self._rate.is_low)
+        return has_nothing and (self._is_over or self._rate.is_low)
+
+    @property
+    def _is_over(self) -> bool:
+        """True if other limits apply from now on."""
+        return self.is_retired or self.applied.is_replaced
 
     @property
     def is_due(self) -> bool:
@@ -182,7 +187,7 @@ class Allowance:
         time of the loop. The requests that have been taken come separately (`told`)."""
         rate = self._rate
         rate.measure(now, self._horizon)
-        target = 0 if self.is_retired or self._returns else rate.ahead
+        target = 0 if self._is_over or self._returns else rate.ahead
         self._returns = False
         tokens_each = rate.tokens_each if self._has_tokens else 0
         cost_each = rate.cost_each if self._has_budgets else 0
@@ -195,7 +200,7 @@ class Allowance:
         kept_tokens, kept_cost = kept * tokens_each, kept * cost_each
         self._since_us = now_us - _EARLIER_US
         self._report = Report(
-            limits.of_settlement(self.applied) if self.is_retired else limits.of_admission(self.applied),
+            limits.of_settlement(self.applied) if self._is_over else limits.of_admission(self.applied),
             self._name,
             self._id,
             self._first_slot,
@@ -259,11 +264,16 @@ class Allowances:
         self._ids = (f"{ALLOWANCE_PREFIX}{worker}-{number}" for number in count())
         self._loop = asyncio.get_running_loop()
         self._of_project: dict[str, list[Allowance]] = {}
+        self._of_limits: dict[AppliedLimits, Allowance] = {}
+
+    def find(self, applied: AppliedLimits) -> Allowance | None:
+        return self._of_limits.get(applied)
 
     def note(self, applied: AppliedLimits, claim: Claim) -> None:
         """Notes a request for which Redis is asked."""
-        if applied.allowance is not None:
-            applied.allowance.note(claim)
+        found = self._of_limits.get(applied)
+        if found is not None:
+            found.note(claim)
             return
         applied.asked += 1
         if applied.asked < _ASKED or not self._horizon:
@@ -271,9 +281,9 @@ class Allowances:
         applied.asked = 0
         of_project = self._of_project.setdefault(claim.project, [])
         if len(of_project) < _MAX_OF_PROJECT:
-            applied.allowance = Allowance(applied, self._ids, self._horizon, self._loop.time())
-            applied.allowance.note(claim)
-            of_project.append(applied.allowance)
+            made = self._of_limits[applied] = Allowance(applied, self._ids, self._horizon, self._loop.time())
+            made.note(claim)
+            of_project.append(made)
 
     def to_report(self, project: str) -> list[Allowance]:
         """Returns the allowances of a project of which no command is under way, without those of little traffic."""
@@ -282,7 +292,7 @@ class Allowances:
             return []
         for allowance in [each for each in found if each.is_idle]:
             found.remove(allowance)
-            allowance.applied.allowance = None
+            del self._of_limits[allowance.applied]
         if not found:
             del self._of_project[project]
         return [allowance for allowance in found if not allowance.is_reported]
@@ -291,7 +301,7 @@ class Allowances:
         """Removes and returns the allowances of a project."""
         found = self._of_project.pop(project, [])
         for allowance in found:
-            allowance.applied.allowance = None
+            del self._of_limits[allowance.applied]
         return found
 
     def of(self, project: str) -> Iterable[Allowance]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
 from gateway.limits.keys import Scope, minute_of
 from gateway.limits.minute_limits import NO_CALLER, AppliedLimits, Caller
-
-if TYPE_CHECKING:
-    from gateway.limits.allowances import Allowance
 
 
 # These classes are structs, because a frozen dataclass costs five times as much to create.
@@ -31,6 +28,15 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
         return minute_of(self.arrived_us)
 
 
+class Lender(Protocol):
+    """What a worker has leased of the limits of requests (`gateway.limits.allowances`)."""
+
+    def end(self, settlement: Settlement, *, at_once: bool) -> None:
+        """Notes that a request that was taken from it has ended. `at_once` is True if Redis has to be told without
+        delay."""
+        ...
+
+
 class Reservation(msgspec.Struct):
     """An admitted claim with the limits that apply to it. `name` is the reservation in Redis, empty when Redis was
     away. `allowance` is the one that it was taken from, until Redis has been told."""
@@ -38,7 +44,7 @@ class Reservation(msgspec.Struct):
     claim: Claim
     name: str
     applied: AppliedLimits
-    allowance: Allowance | None = None
+    allowance: Lender | None = None
 
     def scopes(self) -> list[Scope]:
         return [budget.scope for budget in self.applied.budgets]

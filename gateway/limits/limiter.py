@@ -116,7 +116,8 @@ class Limiter:
 
     def admit_at_once(self, limits: ProjectLimits, claim: Claim) -> Admission | None:
         """Admits a claim from what this worker has leased of the limits; None if Redis has to be asked."""
-        allowance = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller).allowance
+        applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
+        allowance = self._allowances.find(applied)
         if allowance is None:
             return None
         admission = allowance.take(claim, _name_of(claim))

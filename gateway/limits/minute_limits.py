@@ -4,7 +4,7 @@ key's and the end user's. They are put together once for all requests to which t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -22,9 +22,6 @@ from gateway.limits.terms import (
     places_of,
 )
 from gateway.project_settings.limits import ProjectLimits
-
-if TYPE_CHECKING:
-    from gateway.limits.allowances import Allowance
 
 T = TypeVar("T")
 
@@ -64,16 +61,16 @@ class AppliedLimits:
     """All limits that apply to a request, in the order in which they are looked at. `month` is the project's budget of
     the month, None without one. `is_settled` is True if the end of a request changes a figure, `is_near` unless plenty
     was left of all limits at the latest admission. `numbers` and `subject` number these limits in a batch that begins
-    with them (scripts/batch.lua). `allowance` is what this worker has leased of them, and `asked` counts the requests
-    for which it had to ask Redis, until there is one."""
+    with them (scripts/batch.lua). `is_replaced` is True once others apply in their place. `asked` counts the
+    requests for which this worker had to ask Redis, until it leases of them."""
 
     __slots__ = (
-        "allowance",
         "asked",
         "budgets",
         "caller",
         "counters",
         "is_near",
+        "is_replaced",
         "is_settled",
         "month",
         "numbers",
@@ -96,7 +93,7 @@ class AppliedLimits:
         self.places = _present(holder.places for holder in holders)
         self.month = month
         self.is_near = True
-        self.allowance: Allowance | None = None
+        self.is_replaced = False
         self.asked = 0
         of_callers = [budget for holder in holders for budget in holder.budgets]
         self.budgets = _present((month, *of_callers, session))
@@ -159,8 +156,8 @@ class MinuteLimits:
         if found is None or not _are_same(found.caller, caller):
             if len(self._applied) >= _MAX_SUBJECTS:
                 self._applied.clear()
-            if found is not None and found.allowance is not None:
-                found.allowance.retire()
+            if found is not None:
+                found.is_replaced = True
             found = self._applied[name] = self._new(session_id, caller)
         return found
 
