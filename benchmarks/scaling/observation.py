@@ -1,4 +1,4 @@
-"""What one host and what several use, idle and under the same load: what all of them add is in the difference."""
+"""Runs one host and then several, idle and under the same load, so that their difference is what each host adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `python -m benchmarks.scaling` does with hosts that run here: it measures figures, and checks the model."""
+"""The part of `python -m benchmarks.scaling` that starts hosts here: it measures figures, and checks the model."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _MEASURES = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What came of it: `check` is the table of the page, if it was asked for, and `text` all that was measured."""
+    """The result: `check` is the table of the page, if it was asked for, and `text` all that was measured."""
 
     measured: Measured
     text: str

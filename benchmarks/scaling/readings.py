@@ -1,4 +1,4 @@
-"""What an installation has used so far: CPU of its processes, and the counters of its stores."""
+"""Readings of an installation: the CPU that its processes have used, and the counters of its stores."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Part(StrEnum):
 
 
 class Count(StrEnum):
-    """What a store counts as long as it runs."""
+    """The counters that a store raises as long as it runs."""
 
     TRANSACTIONS = "transactions"
     COMMANDS = "commands"
@@ -48,7 +48,7 @@ class Count(StrEnum):
 
 
 class Level(StrEnum):
-    """What a store has at one moment."""
+    """The figures of a store at one moment."""
 
     POSTGRESQL = "connections to PostgreSQL"
     REDIS = "connections to Redis"
@@ -68,7 +68,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What `hosts` hosts used in a window: CPU microseconds and counts a second, and the most connections that were
+    """The use of `hosts` hosts in a window: CPU microseconds and counts a second, and the most connections that were
     seen. `rate` is that of the requests."""
 
     hosts: int

@@ -1,4 +1,4 @@
-"""What a section of the file is: entries, read from the file and from the tables in one form."""
+"""The base of the file's sections: entries, read from the file and from the tables in one form."""
 
 from __future__ import annotations
 
