@@ -16,14 +16,14 @@ from gateway.tables.alert import AlertSecret as AlertSecret
 from gateway.tables.alert import BudgetAlert as BudgetAlert
 from gateway.tables.alert import OperatorAlert as OperatorAlert
 from gateway.tables.end_user import EndUserLimit as EndUserLimit
+from gateway.tables.experiment import Experiment as Experiment
+from gateway.tables.experiment import ExperimentAnswer as ExperimentAnswer
+from gateway.tables.experiment import ExperimentItem as ExperimentItem
 from gateway.tables.figure_alert import AlertChannel as AlertChannel
 from gateway.tables.figure_alert import AlertEvent as AlertEvent
 from gateway.tables.figure_alert import FigureAlert as FigureAlert
 from gateway.tables.group import ModelGroupRow as ModelGroupRow
 from gateway.tables.stored_object import StoredObject as StoredObject
-from gateway.tables.trial import Trial as Trial
-from gateway.tables.trial import TrialAnswer as TrialAnswer
-from gateway.tables.trial import TrialInput as TrialInput
 
 
 class GatewaySettings(models.Model):

@@ -10,10 +10,10 @@ from celery import shared_task
 from analytics.errors import AnalyticsUnavailableError
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
+from gateway.experiments.run import run_due_experiment
 from gateway.figure_alerts.check import check_due_alerts
 from gateway.guardrails import verdict_scores as scores
 from gateway.judging.retention import expire_judgements as expire
-from gateway.trials.run import run_due_trial
 
 
 @shared_task(name="gateway.expire_judgements")
@@ -47,12 +47,12 @@ def deliver_alert(delivery_id: int) -> None:
     deliver(delivery_id)
 
 
-@shared_task(name="gateway.run_trials")
-def run_trials() -> None:
-    """Runs a slice of the trial that has waited longest, and calls itself again while one is due. Repeatable: no two
-    workers take the same trial, and one whose worker died is taken again."""
-    if run_due_trial():
-        run_trials.delay()
+@shared_task(name="gateway.run_experiments")
+def run_experiments() -> None:
+    """Runs a slice of the experiment that has waited longest, and calls itself again while one is due. Repeatable: no
+    two workers take the same experiment, and one whose worker died is taken again."""
+    if run_due_experiment():
+        run_experiments.delay()
 
 
 @shared_task(name="gateway.score_verdicts")

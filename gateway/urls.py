@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from core.api.routers import ProjectRouter
 from gateway.end_users.viewsets import EndUserLimitViewSet
+from gateway.experiments.viewsets import ExperimentViewSet
 from gateway.figure_alerts.viewsets import AlertChannelViewSet, FigureAlertViewSet
 from gateway.model_catalog.viewsets import ModelCatalogViewSet
 from gateway.model_groups.viewsets import ModelGroupViewSet
 from gateway.playground.viewsets import PlaygroundViewSet
 from gateway.teams.viewsets import TeamViewSet
-from gateway.trials.viewsets import TrialViewSet
 from gateway.viewsets import CacheViewSet, ProblemViewSet, SettingsViewSet, UsageViewSet
 
 router = ProjectRouter()
@@ -24,6 +24,6 @@ router.register("alerts", FigureAlertViewSet, "alert")
 router.register("alert-channels", AlertChannelViewSet, "alert-channel")
 router.register("teams", TeamViewSet, "team")
 router.register("playground", PlaygroundViewSet, "playground")
-router.register("trials", TrialViewSet, "trial")
+router.register("experiments", ExperimentViewSet, "experiment")
 
 urlpatterns = router.urls

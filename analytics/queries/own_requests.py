@@ -1,4 +1,4 @@
-"""Finds the latest request that an application of a project sent: none of the playground, of a trial, or of a judge."""
+"""Finds the latest request that an application of a project sent: none of the playground, experiments or judges."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
         "schedule": 60.0,
         "options": {"expires": 55},
     },
-    # A new trial begins at once; this takes up those whose worker died or that waited for room in the limits.
-    "run-trials": {"task": "gateway.run_trials", "schedule": 10.0, "options": {"expires": 9}},
+    # A new experiment begins at once; this takes up those whose worker died or that waited for room in the limits.
+    "run-experiments": {"task": "gateway.run_experiments", "schedule": 10.0, "options": {"expires": 9}},
     "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
 }

@@ -151,7 +151,7 @@ def _saved(visit: Visit, edit: Edit) -> str | None:
     state = "It is active: gateways follow within a second." if is_active else "It is not active yet."
     messages.success(visit.request, f"Saved version {version.number} of {config.name}. {state}")
     if edit.form.data.get("action") == "try":
-        tried = visit.link_if_there("trial_form", a=config.active_version_id, b=None if is_active else version.pk)
+        tried = visit.link_if_there("experiment_form", a=config.active_version_id, b=None if is_active else version.pk)
         return tried or visit.link("prompt", config.pk, version=version.number)
     return visit.link("prompt", config.pk, version=version.number)
 
@@ -210,7 +210,7 @@ def _shown(visit: Visit, edit: Edit, draft: Draft | None) -> Mapping[str, Any]:
         "newer_diff": _diff(latest, draft),
         "models": [model["model"] for model in list_models(visit.project.pk, "")[:MAX_MODELS]],
         "prompt_address": visit.link("prompt", config.pk) if config else "",
-        "may_try": bool(active and visit.link_if_there("trial_form")),
+        "may_try": bool(active and visit.link_if_there("experiment_form")),
         "is_rolled_out": bool(config and config.has_active_rollout),
     }
 

@@ -177,7 +177,7 @@ def _links(visit: Visit, config: PromptConfig, shown: PromptVersion | None) -> M
         if shown is not None and active is not None and is_other
         else "",
         "try_address": visit.link_if_there(
-            "trial_form", a=active.pk if active else None, b=shown.pk if shown is not None and is_other else None
+            "experiment_form", a=active.pk if active else None, b=shown.pk if shown is not None and is_other else None
         ),
         "roll_out_address": visit.link_if_there("rollout_form", config=config.pk, target=shown.pk)
         if shown is not None and is_other and not config.has_active_rollout

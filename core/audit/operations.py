@@ -20,7 +20,7 @@ def _each(names: str) -> frozenset[str]:
 NOT_AUDITED = _each(
     "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback"
     " createFeedbackToken tryModel compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"
-    " checkPrompt createTrial estimateTrial cancelTrial pickTrialWinner deleteTrial"
+    " checkPrompt createExperiment estimateExperiment cancelExperiment pickExperimentWinner deleteExperiment"
     " createDashboard changeDashboard deleteDashboard createChart changeChart deleteChart"
     " testTraceDestination testAlert renderPrompt"
     " addReviewItem nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"

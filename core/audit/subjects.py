@@ -158,7 +158,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "rollouts.rollouttransition": Subject(
         "rollout transition", ("action", "from_status", "to_status", "to_stage", "reason"), project="rollout.project_id"
     ),
-    "gateway.trial": Subject("trial", ("name", "state", "input_limit", "judge"), label="name"),
+    "gateway.experiment": Subject("experiment", ("name", "state", "item_limit", "judge"), label="name"),
     "analytics.tracedestination": Subject(
         "trace destination",
         ("name", "endpoint", "enabled", "sampling_ratio", "include_content"),

@@ -45,7 +45,7 @@ GROUPS = (
         "Improve",
         (
             Entry("Prompts", "prompts", "m"),
-            Entry("Try on past inputs", "trials", "t"),
+            Entry("Experiments", "experiments", "t"),
             Entry("Rollouts", "rollouts", "o"),
             Entry("Reviews", "reviews", "v"),
             Entry("Assignments", "assignments", "j"),

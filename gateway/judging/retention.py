@@ -1,4 +1,4 @@
-"""Deletes scores, feedback, comments and trials in the SQL database after the time for which their project keeps
+"""Deletes scores, feedback, comments and experiments in the SQL database after the time for which their project keeps
 requests. In ClickHouse rows have an expiry of their own."""
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from analytics.discussions.services import delete_discussions_before
 from analytics.reviews.services import delete_items_before
 from analytics.scores.services import delete_feedback_before, delete_scores_before
 from core.models import Project
-from gateway.models import Trial
+from gateway.models import Experiment
 from gateway.selectors import project_settings
 
 logger = logging.getLogger("gateway.retention")
 
 
 def expire_judgements(now: datetime | None = None) -> int:
-    """Deletes scores, feedback, items of review queues, comments, assignments and trials that are older than their
+    """Deletes scores, feedback, items of review queues, comments, assignments and experiments that are older than their
     project's retention; returns how many."""
     moment = now or timezone.now()
     deleted = 0
@@ -30,8 +30,8 @@ def expire_judgements(now: datetime | None = None) -> int:
         deleted += delete_scores_before(project_id, first_retained) + delete_feedback_before(project_id, first_retained)
         deleted += delete_items_before(project_id, first_retained)
         deleted += delete_discussions_before(project_id, first_retained)
-        # Trials hold texts of requests and answers.
-        deleted += Trial.objects.for_project(project_id).filter(created_at__lt=first_retained).delete()[0]
+        # Experiments hold texts of requests and answers.
+        deleted += Experiment.objects.for_project(project_id).filter(created_at__lt=first_retained).delete()[0]
     if deleted:
         logger.info("judgements.expired count=%d", deleted)
     return deleted

@@ -31,7 +31,7 @@ GUARDRAILS_OF_ANSWERS = Section(
 REQUEST_LOG = Section(
     "Request log",
     "Texts are kept as they were sent, personal data and what a guardrail refused included: whoever has a role"
-    " with content reads them. Without texts there is no search, no dry run and no trial on past inputs.",
+    " with content reads them. Without texts there is no search, no dry run and no experiment on past requests.",
 )
 AGENT = Section("In-app agent", "Answers questions about the project with the rights of whoever asks.")
 

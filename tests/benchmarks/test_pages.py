@@ -36,7 +36,7 @@ def test_every_page_is_opened_over_a_small_history(tmp_path: Path) -> None:
         "review",
         "prompt_editor",
         "rollout_form",
-        "trial_form",
+        "experiment_form",
     }
     for page in pages:
         for column, bound in (("HTML KB", 150), ("Script KB", 60), ("Style KB", 36)):

@@ -43,7 +43,7 @@ OTHERWISE = {
     "core/ui/panels.py": 1,
     "gateway/pipeline/parts.py": 1,
     "gateway/snapshot/store.py": 1,
-    "gateway/trials/run.py": 1,
+    "gateway/experiments/run.py": 1,
     "integrations/transport/access_tokens.py": 1,
     "integrations/connectivity/exchange.py": 1,
     "integrations/health/sync.py": 1,

@@ -21,7 +21,7 @@ from tests.stores import migrate, shared_secrets
 from tests.waiting import wait_until
 
 # How the tasks of config/settings/celery.py name their period: they expire when the next one is due, or shortly before.
-_PERIODS = {"analytics.finish_deletions": (5.0, 4.0), "gateway.run_trials": (10.0, 9.0)}
+_PERIODS = {"analytics.finish_deletions": (5.0, 4.0), "gateway.run_experiments": (10.0, 9.0)}
 _TAKEN_OVER_SECONDS = 30.0
 
 

@@ -24,7 +24,7 @@ from analytics.models import Chart, Dashboard, ListPage, TraceDestination
 from analytics.saved_views import save_view
 from core.models import Membership, Project, Team, TeamMember
 from core.roles import Role
-from gateway.models import EndUserLimit, ModelGroupRow, Trial, TrialAnswer, TrialInput
+from gateway.models import EndUserLimit, Experiment, ExperimentAnswer, ExperimentItem, ModelGroupRow
 from gateway.services import replace_settings
 from gateway.tables.figure_alert import AlertChannel, FigureAlert
 from prompts.labels import set_label
@@ -103,7 +103,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             **_configuration(project),
             **_alerts(project),
             **_reviews(project),
-            **_trial(project),
+            **_experiment(project),
             **_discussion(project, actor=owner),
             **_pages(project, owner=owner),
         },
@@ -164,12 +164,14 @@ def _reviews(project: Project) -> dict[str, Any]:
     return {"queue_id": str(queue.pk), "item_id": str(queue.items.get().pk)}
 
 
-def _trial(project: Project) -> dict[str, Any]:
-    """Adds a trial of two candidates with one input."""
-    trial = Trial.objects.create(project=project, input_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
-    past = TrialInput.objects.create(trial=trial, position=1, request_id=REQUEST_ID, requested_at=trial.created_at)
-    TrialAnswer.objects.bulk_create([TrialAnswer(input=past, candidate=index) for index in range(2)])
-    return {"trial_id": str(trial.pk), "position": past.position}
+def _experiment(project: Project) -> dict[str, Any]:
+    """Adds an experiment of two candidates with one input."""
+    experiment = Experiment.objects.create(project=project, item_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
+    past = ExperimentItem.objects.create(
+        experiment=experiment, position=1, request_id=REQUEST_ID, requested_at=experiment.created_at
+    )
+    ExperimentAnswer.objects.bulk_create([ExperimentAnswer(item=past, candidate=index) for index in range(2)])
+    return {"experiment_id": str(experiment.pk), "position": past.position}
 
 
 def _discussion(project: Project, *, actor: str) -> dict[str, Any]:

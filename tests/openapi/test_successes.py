@@ -26,7 +26,7 @@ FOR_GOOD = frozenset({"deleteSession", "deleteRequest"})
 _PLAN = {"config_id": "{config_id}", "target_version_id": "{other_id}"}
 _GROUP = {"strategy": "ordered", "members": [{"model": "gpt-4o-mini"}]}
 _SCORE = {"request_id": "{request_id}", "score_name": "tone", "score_value": 1}
-_TRIAL = {"candidates": [{"model": "gpt-4o-mini"}, {"model": "gpt-4o"}]}
+_EXPERIMENT = {"candidates": [{"model": "gpt-4o-mini"}, {"model": "gpt-4o"}]}
 # The bodies of operations that do not succeed without one, in which `{key}` stands for what `populated` knows.
 BODIES: dict[str, Any] = {
     "createEndUserLimit": {"user_id": "bob"},
@@ -63,9 +63,9 @@ BODIES: dict[str, Any] = {
     "recordScores": {"project_id": "{project_id}", "scores": [_SCORE]},
     "search": {"query": "question"},
     "addSessionFeedback": {"project_id": "{project_id}", "score": 1},
-    "createTrial": _TRIAL,
-    "estimateTrial": _TRIAL,
-    "pickTrialWinner": {"winner": "A"},
+    "createExperiment": _EXPERIMENT,
+    "estimateExperiment": _EXPERIMENT,
+    "pickExperimentWinner": {"winner": "A"},
     "createDashboard": {"name": "new"},
     "changeDashboard": {"is_shared": True},
     "createChart": {"title": "new", "kind": "table", "figures": ["request_count", "error_rate"], "group_by": "model"},
@@ -94,8 +94,8 @@ BEFORE: dict[str, tuple[str, ...]] = {
     "updateIntegration": ("addIntegration",),
     "removeIntegration": ("addIntegration",),
     "testIntegration": ("addIntegration",),
-    "createTrial": ("addIntegration",),
-    "estimateTrial": ("addIntegration",),
+    "createExperiment": ("addIntegration",),
+    "estimateExperiment": ("addIntegration",),
     "getPrice": ("setPrice",),
     "listPriceHistory": ("setPrice",),
 }

@@ -18,7 +18,7 @@ from core.rights.asking import may
 from core.rights.checks import every_page_has_a_line, page_names
 from core.rights.table import MODELS, PAGES
 from core.roles import RIGHTS_OF, Right, Role
-from gateway.models import Trial
+from gateway.models import Experiment
 from gateway.tables.figure_alert import FigureAlert
 from tests.factories.core import make_key, make_staff
 from tests.factories.everything import one_of_everything
@@ -206,7 +206,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "dashboard_id": rows["analytics_dashboard"].pk,
         "config_id": rows["prompts_promptconfig"].pk,
         "rollout_id": rows["rollouts_rollout"].pk,
-        "trial_id": Trial.objects.get_or_create(project=project, defaults={"input_limit": 1})[0].pk,
+        "experiment_id": Experiment.objects.get_or_create(project=project, defaults={"item_limit": 1})[0].pk,
         "version_id": rows["prompts_promptversion"].pk,
         "alert_id": FigureAlert.objects.filter(project=project).values_list("pk", flat=True)[0],
     }

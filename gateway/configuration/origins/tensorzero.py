@@ -52,7 +52,7 @@ REASONS: Mapping[str, str] = {
     "functions.*schema*": "the values of placeholders have types, in the version's variables",
     "functions.*evaluators*": "answers are scored by judges and reviews (docs/reviews.md)",
     "metrics.*": "scores need no declaration (docs/analytics.md)",
-    "evaluations.*": "versions and models are compared in trials (docs/trials.md)",
+    "evaluations.*": "versions and models are compared in experiments (docs/experiments.md)",
     "rate_limiting.*": "limits are of projects, teams, keys and end users (docs/limits.md)",
     "provider_types.*": "each integration has its own credential",
 }

@@ -94,11 +94,11 @@ def test_edit__saved_and_activated__with_the_reason(editor: Client, config: Prom
     assert (config.name, config.activations.latest("id").reason) == ("help", "at once")
 
 
-def test_edit__save_and_try__leads_to_the_trial_of_active_and_new(editor: Client, config: PromptConfig) -> None:
+def test_edit__save_and_try__leads_to_the_experiment_of_active_and_new(editor: Client, config: PromptConfig) -> None:
     answer = editor.post(edit(config), body(base="2", action="try"))
 
     made = PromptVersion.objects.get(number=3)
-    assert "/admin/trials/new/" in answer.headers["Location"]
+    assert "/admin/experiments/new/" in answer.headers["Location"]
     assert f"a={config.active_version_id}&b={made.pk}" in answer.headers["Location"]
 
 

@@ -21,7 +21,7 @@ one_of_everything(Project.objects.get(pk="{project_id}"))
 
 
 class Everything(Team):
-    """A project with 3,000 requests of ten days, a row of each table, a running rollout, a trial and a review queue."""
+    """A project with 3,000 requests of ten days, a row of each table, a rollout, an experiment and a review queue."""
 
     def __init__(self, service: LiveService, name: str) -> None:
         super().__init__(service, name)
@@ -32,7 +32,7 @@ class Everything(Team):
         self.prompt("shown", _PROMPT, second).rollout(stages=stages)
         self.prompt(_LONG_NAME, _PROMPT, second).rollout(stages=stages)
         self.prompt("planned", _PROMPT, second)
-        self.trial = self._trial()
+        self.experiment = self._experiment()
         self.queue = self.call("POST", "../reviews", {"name": "Helpful?", "score_name": "helpful", "kind": "boolean"})
         self.command("shell", "--verbosity", "0", "-c", _ROWS.format(project_id=self.project_id))
         self.superuser = Account()
@@ -41,10 +41,10 @@ class Everything(Team):
             "createsuperuser", "--skip-checks", "--noinput", *account, DJANGO_SUPERUSER_PASSWORD=self.superuser.password
         )
 
-    def _trial(self) -> dict[str, Any]:
-        """Returns a trial whose answers are there."""
+    def _experiment(self) -> dict[str, Any]:
+        """Returns an experiment whose answers are there."""
         candidates = [{"model": "sandbox/echo"}, {"model": "sandbox/mirror"}]
-        made = self.call("POST", "../trials", {"candidates": candidates, "input_limit": 2})
-        path = f"../trials/{made['id']}"
-        wait_until(lambda: self.call("GET", path)["state"] == "completed", what="the answers of the trial")
+        made = self.call("POST", "../experiments", {"candidates": candidates, "item_limit": 2})
+        path = f"../experiments/{made['id']}"
+        wait_until(lambda: self.call("GET", path)["state"] == "completed", what="the answers of the experiment")
         return made

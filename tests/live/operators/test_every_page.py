@@ -53,7 +53,7 @@ _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     ("/admin/prompts/new/?", "Check", {"System prompt": "You sell {{ goods }}."}),
     # A prompt that is saved leads to its page with a message.
     ("/admin/prompts/new/?", "Save", {"Name": "written", "System prompt": "Be brief."}),
-    ("/admin/trials/new/?", "Start", {}),
+    ("/admin/experiments/new/?", "Start", {}),
     ("/admin/reviews/?", "Make the queue", {}),
     ("/admin/alerts/new/?", "Save alert", {}),
     ("/admin/alerts/channels/?", "Save channel", {}),

@@ -72,10 +72,10 @@ async def test_job__prompt_edited_compared_tried_and_rolled_out__within_twelve_c
     await operator.click(main.get_by_role("button", name="Start", exact=True))
     await expect(main.get_by_text(f"{2 * _INPUTS} of {2 * _INPUTS} answers")).to_be_visible(timeout=milliseconds)
     await expect(main.locator("ins", has_text="three").first).to_be_visible(timeout=milliseconds)
-    (trial,) = (one for one in operator.api("trials")["results"] if one["input_count"] == _INPUTS)
-    assert (trial["state"], trial["done_count"]) == ("completed", 2 * _INPUTS)
+    (experiment,) = (one for one in operator.api("experiments")["results"] if one["item_count"] == _INPUTS)
+    assert (experiment["state"], experiment["done_count"]) == ("completed", 2 * _INPUTS)
 
-    # Roll out, from the trial.
+    # Roll out, from the experiment.
     await operator.click(main.get_by_role("link", name="Roll out B"))
     await operator.click(main.get_by_role("button", name="Create and start"))
 

@@ -39,13 +39,13 @@ _MESSAGES = ("Still loading", "does not answer")
 _ROWS = """
 import json
 from core.models import Project
-from gateway.models import Trial
+from gateway.models import Experiment
 from tests.factories.everything import one_of_everything
 project = Project.objects.get(pk="{project_id}")
 rows = one_of_everything(project)
-trial = Trial.objects.create(project=project, input_limit=1)
+experiment = Experiment.objects.create(project=project, item_limit=1)
 names = "analytics_reviewqueue", "prompts_promptconfig", "rollouts_rollout", "analytics_score"
-print(json.dumps({{**{{name: str(rows[name].pk) for name in names}}, "trial": str(trial.pk)}}))
+print(json.dumps({{**{{name: str(rows[name].pk) for name in names}}, "experiment": str(experiment.pk)}}))
 """
 
 
@@ -87,8 +87,8 @@ def _pages_of_records(team: Team) -> dict[str, bool]:
         f"/admin/prompts/{prompt}/?": True,
         f"/admin/prompts/{prompt}/edit/?": False,
         "/admin/prompts/new/?": False,
-        f"/admin/trials/{rows['trial']}/?": False,
-        "/admin/trials/new/?": False,
+        f"/admin/experiments/{rows['experiment']}/?": False,
+        "/admin/experiments/new/?": False,
         f"/admin/rollouts/new/?config={prompt}": True,
         f"/admin/rollouts/rollout/{rows['rollouts_rollout']}/change/?": True,
         "/admin/keys/provider/?provider=openai": False,

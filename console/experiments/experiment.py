@@ -1,0 +1,267 @@
+"""The page of one experiment: how it stands, what each candidate did on average, and all answers side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from console.experiments.forms import ExperimentForm, in_words
+from core.errors import ApplicationError
+from core.roles import Right
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from core.ui.tables import page_link, page_number
+from gateway.experiments.errors import ExperimentNotFoundError
+from gateway.experiments.selectors import experiment_detail, get_experiment, item_entry, list_items
+from gateway.experiments.services import cancel_experiment, delete_experiment, pick_winner
+from gateway.experiments.shapes import ExperimentAnswerEntry, ExperimentCandidate, ExperimentDetail, ExperimentItemEntry
+from gateway.models import Experiment
+from gateway.tables.experiment import LABELS, TIE, UNFINISHED
+from prompts.diff.lines import Part, compare_lines
+from prompts.models import PromptConfig
+
+PAGE_ITEMS = 10
+MAX_ITEM_PAGE = 1_000
+_SUMMARY_SECONDS, _ANSWERS_SECONDS = 3, 6
+_MAX_DIFF_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """An answer as the page shows it; `parts` mark what differs from A's answer, and of A's from B's."""
+
+    entry: ExperimentAnswerEntry
+    parts: Sequence[Part]
+    request_address: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    entry: ExperimentItemEntry
+    answers: Sequence[ShownAnswer]
+    request_address: str
+    choices: Sequence[tuple[str, str]]
+
+
+@register_page
+class ExperimentPage(Page):
+    route = "experiments/<uuid:experiment_id>/"
+    name = "experiment"
+    title = "Experiment"
+    template = "experiments/experiment.html"
+    parent = "experiments"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def project_id(self, **route: Any) -> UUID | None:
+        found = Experiment.objects.filter(pk=route["experiment_id"]).values_list("project_id", flat=True).first()
+        if found is None:
+            raise Http404("There is no such experiment.")
+        return found
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        experiment = _experiment(visit, route)
+        return {
+            "title": experiment.name or "Experiment",
+            "experiment": experiment,
+            "filter": _filter_in_words(experiment),
+            "may_edit": visit.may(Right.EDIT),
+            "again_address": visit.link_if_there("experiment_form", **_same_candidates(experiment)),
+        }
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        experiment = _experiment(visit, route)
+        runs = experiment.state in UNFINISHED
+        return [
+            Panel(
+                "summary",
+                "Summary",
+                "experiments/summary.html",
+                lambda: _summary(visit, experiment.pk),
+                is_wide=True,
+                refresh_seconds=_SUMMARY_SECONDS if runs else 0,
+            ),
+            Panel(
+                "answers",
+                "Answers side by side",
+                "experiments/answers.html",
+                lambda: _answers(visit, experiment.pk),
+                is_wide=True,
+                refresh_seconds=_ANSWERS_SECONDS if runs else 0,
+            ),
+        ]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        visit.require(Right.EDIT)
+        experiment, action = _experiment(visit, route), visit.request.POST.get("action", "")
+        named: dict[str, Any] = {"project_id": visit.project.pk, "experiment_id": experiment.pk, "actor": visit.actor}
+        try:
+            if action == "delete":
+                delete_experiment(**named)
+                messages.success(visit.request, f"Deleted the experiment {experiment.name}.")
+                return HttpResponseRedirect(visit.link("experiments"))
+            if action == "cancel":
+                cancel_experiment(**named)
+                messages.success(visit.request, "Cancelled: calls that are under way are hung up.")
+            if action == "pick":
+                _pick(visit, named)
+        except ApplicationError as error:
+            messages.error(visit.request, error.message)
+        return HttpResponseRedirect(_back(visit, experiment))
+
+
+def _pick(visit: Visit, named: Mapping[str, Any]) -> None:
+    given = visit.request.POST
+    position, winner = given.get("position", ""), given.get("winner", "")
+    if position.isdecimal() and len(position) < 5 and winner in (*LABELS, TIE, ""):
+        pick_winner(**named, position=int(position), winner=winner)
+
+
+def _back(visit: Visit, experiment: Experiment) -> str:
+    position = visit.request.POST.get("position", "")
+    place = f"#item-{position}" if position.isdecimal() else ""
+    return visit.link("experiment", experiment.pk, p=visit.request.GET.get("p")) + place
+
+
+def _experiment(visit: Visit, route: Mapping[str, Any]) -> Experiment:
+    try:
+        return get_experiment(visit.project.pk, route["experiment_id"])
+    except ExperimentNotFoundError:
+        raise Http404("There is no such experiment.") from None
+
+
+def _filter_in_words(experiment: Experiment) -> list[str]:
+    """Returns what its items were chosen by, as the form names it."""
+    labels = {name: str(field.label or name) for name, field in ExperimentForm.base_fields.items()}
+    given = {
+        name: in_words(value) for name, value in experiment.filter.items() if name not in ("start_date", "end_date")
+    }
+    if config_id := given.get("prompt_config_id"):
+        configs = PromptConfig.objects.for_project(experiment.project_id).filter(pk=config_id)
+        given["prompt_config_id"] = configs.values_list("name", flat=True).first() or config_id
+    return [f"{labels.get(name, name.replace('_', ' ')).lower()} {value}" for name, value in given.items()]
+
+
+def _same_candidates(experiment: Experiment) -> dict[str, Any]:
+    """Returns the parameters of a form with this experiment's candidates and filter."""
+    found: dict[str, Any] = {}
+    for side, candidate in zip(("a", "b"), experiment.candidates, strict=False):
+        found[side] = candidate.get("version_id")
+        found[f"{side}_model"] = candidate.get("model")
+        found[f"{side}_temperature"] = candidate.get("temperature")
+    kept = {name: value for name, value in experiment.filter.items() if name not in ("start_date", "end_date")}
+    return {**kept, **found, "item_limit": experiment.item_limit, "judge": "on" if experiment.judge else ""}
+
+
+def _summary(visit: Visit, experiment_id: UUID) -> Mapping[str, Any]:
+    detail = experiment_detail(get_experiment(visit.project.pk, experiment_id))
+    pairs = list(zip(detail["candidates"], detail["summary"], strict=True))
+    return {
+        "detail": detail,
+        "pairs": pairs,
+        "runs": detail["state"] in UNFINISHED,
+        "total_cost": sum(row["total_cost_usd"] for row in detail["summary"]),
+        "roll_outs": [(candidate, link) for candidate, _ in pairs if (link := _roll_out(visit, candidate))],
+        "names": {candidate["label"]: candidate["title"] for candidate in detail["candidates"]},
+        "leader": _leader(detail),
+    }
+
+
+def _roll_out(visit: Visit, candidate: ExperimentCandidate) -> str:
+    """Returns the address of a rollout's form for the candidate's version; empty where it cannot be rolled out."""
+    config_id = candidate["prompt_config_id"]
+    if config_id is None:
+        return ""
+    config = PromptConfig.objects.for_project(visit.project.pk).filter(pk=config_id).first()
+    if config is None or config.has_active_rollout or config.active_version_id == candidate["version_id"]:
+        return ""
+    return visit.link_if_there("rollout_form", config=config.pk, target=candidate["version_id"])
+
+
+def _leader(detail: ExperimentDetail) -> str:
+    """Returns what the verdicts say in one sentence; empty without any."""
+    figures = detail["summary"]
+    if not figures or not figures[0]["compared"]:
+        return ""
+    shares = {row["win_rate"] for row in figures}
+    if len(shares) == 1:
+        return f"No difference: {figures[0]['ties']} of {figures[0]['compared']} tied."
+    best = max(figures, key=lambda row: row["win_rate"] or 0)
+    low, share = best["win_rate_low"] or 0, best["win_rate"] or 0
+    counted = f"{best['wins']} of {best['compared']} won, {best['ties']} tied"
+    if len(figures) == 2 and low > 0.5:
+        return f"{best['label']} is better: {share:.0%} ({counted}), and the interval begins above one half."
+    return f"{best['label']} leads with {share:.0%} ({counted}); the items are too few to tell."
+
+
+def _answers(visit: Visit, experiment_id: UUID) -> Mapping[str, Any]:
+    experiment = get_experiment(visit.project.pk, experiment_id)
+    query = visit.request.GET
+    page = page_number(query, maximum=MAX_ITEM_PAGE)
+    first = (page - 1) * PAGE_ITEMS
+    rows = list(list_items(experiment)[first : first + PAGE_ITEMS + 1])
+    entries = [item_entry(row, sees_content=visit.sees_content) for row in rows[:PAGE_ITEMS]]
+    labels = [candidate["label"] for candidate in experiment_detail(experiment)["candidates"]]
+    return {
+        "items": [_shown(visit, entry, labels) for entry in entries],
+        "sees_content": visit.sees_content,
+        "may_edit": visit.may(Right.EDIT),
+        "experiment_id": experiment_id,
+        "action": visit.link("experiment", experiment_id, p=str(page) if page > 1 else None),
+        "next_url": page_link(query, p=str(page + 1)) if len(rows) > PAGE_ITEMS else "",
+        "previous_url": page_link(query, p=str(page - 1) if page > 2 else "") if page > 1 else "",
+        "titles": {candidate["label"]: candidate["title"] for candidate in experiment_detail(experiment)["candidates"]},
+    }
+
+
+def _shown(visit: Visit, entry: ExperimentItemEntry, labels: Sequence[str]) -> ShownItem:
+    texts = [text_of(answer["message"]) for answer in entry["answers"]]
+    parts = _compared(texts)
+    answers = [
+        ShownAnswer(answer, shown, _request_address(visit, answer["request_id"]))
+        for answer, shown in zip(entry["answers"], parts, strict=True)
+    ]
+    choices = [*((label, f"{label} is better") for label in labels), (TIE, "Tie"), ("", "No choice")]
+    return ShownItem(entry, answers, _request_address(visit, str(entry["request_id"])), choices)
+
+
+def _compared(texts: Sequence[str]) -> list[Sequence[Part]]:
+    """Returns the parts of each text: the first against the second, the others against the first."""
+    whole: list[Sequence[Part]] = [(Part(text, False),) for text in texts]
+    if len(texts) < 2 or max(map(len, texts)) > _MAX_DIFF_CHARACTERS or not all(texts):
+        return whole
+    pairs = [compare_lines(texts[0], text) for text in texts[1:]]
+    found = [pairs[0][0], *(pair[1] for pair in pairs)]
+    # Answers with nothing in common read better without marks.
+    return [parts if len(parts) > 1 else plain for parts, plain in zip(found, whole, strict=True)]
+
+
+def text_of(message: Mapping[str, Any] | None) -> str:
+    """Returns the text of an answer, with its tool calls as JSON."""
+    if message is None:
+        return ""
+    content = message.get("content")
+    texts = [content if isinstance(content, str) else _pretty(content)] if content else []
+    texts += [_pretty(message["tool_calls"])] if message.get("tool_calls") else []
+    texts += [str(message["refusal"])] if message.get("refusal") and not texts else []
+    return "\n".join(texts)
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _request_address(visit: Visit, request_id: str | None) -> str:
+    return visit.link_if_there("analytics_requests_detail", visit.project.pk, request_id) if request_id else ""

@@ -1,0 +1,124 @@
+"""The form of a new experiment, with what it will cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from typing_extensions import override
+
+from analytics.models import ListPage, SavedView
+from analytics.parameters.values import parse_parameters
+from analytics.saved_views import list_views
+from console.experiments.forms import ExperimentForm, initial_of
+from core.errors import ApplicationError
+from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
+from core.ui.registry import register_page
+from gateway.experiments.estimate import estimate
+from gateway.experiments.services import NewExperiment, create_experiment
+from gateway.experiments.start import call_worker
+from gateway.playground.catalog import list_models
+from gateway.selectors import project_settings
+from prompts.models import PromptVersion
+
+MAX_MODELS = 60
+
+
+@register_page
+class ExperimentFormPage(Page):
+    route = "experiments/new/"
+    name = "experiment_form"
+    title = "New experiment"
+    template = "experiments/new.html"
+    parent = "experiments"
+    methods = ("GET", "HEAD", "POST")
+
+    @override
+    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+        return _shown(visit, _begun(visit))
+
+    @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        return [_estimate_panel(visit, _new_experiment(visit, _begun(visit, is_bound=True)))]
+
+    @override
+    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
+        form = ExperimentForm(visit.project.pk, _views(visit), visit.request.POST)
+        new = _new_experiment(visit, form)
+        if new is not None and visit.request.POST.get("action") != "estimate":
+            made = _made(visit, form, new)
+            if made is not None:
+                return HttpResponseRedirect(visit.link("experiment", made))
+        return self.render(visit, [_estimate_panel(visit, new)], **_shown(visit, form))
+
+
+def _begun(visit: Visit, *, is_bound: bool = False) -> ExperimentForm:
+    """Returns the form as the address fills it in."""
+    given = parse_parameters(visit.request.GET.urlencode())
+    initial = initial_of(given, _config_of(visit))
+    project_id, views = visit.project.pk, _views(visit)
+    return (
+        ExperimentForm(project_id, views, initial) if is_bound else ExperimentForm(project_id, views, initial=initial)
+    )
+
+
+def _views(visit: Visit) -> list[SavedView]:
+    return list(list_views(visit.project.pk, visit.actor, ListPage.REQUESTS))
+
+
+def _config_of(visit: Visit) -> str:
+    """Returns the prompt of the candidates that the address names; empty for none."""
+    for side in ("b", "a"):
+        try:
+            version_id = UUID(visit.request.GET.get(side, ""))
+        except ValueError:
+            continue
+        rows = PromptVersion.objects.filter(config__project=visit.project, pk=version_id)
+        if (found := rows.values_list("config_id", flat=True).first()) is not None:
+            return str(found)
+    return ""
+
+
+def _new_experiment(visit: Visit, form: ExperimentForm) -> NewExperiment | None:
+    """Returns the experiment of a form; None with the faults as errors of the form."""
+    if not form.is_valid():
+        return None
+    return form.new_experiment(visit.period.start.isoformat(), visit.period.end.isoformat())
+
+
+def _made(visit: Visit, form: ExperimentForm, new: NewExperiment) -> UUID | None:
+    try:
+        row = create_experiment(project_id=visit.project.pk, new=new, actor=visit.actor)
+    except ApplicationError as error:
+        form.refuse(error)
+        return None
+    call_worker()
+    messages.success(visit.request, f"The experiment begins: {row.name}.")
+    return row.pk
+
+
+def _estimate_panel(visit: Visit, new: NewExperiment | None) -> Panel:
+    template = "experiments/estimate.html"
+    return Panel("estimate", "What it will cost", template, lambda: _estimate(visit, new), is_wide=True)
+
+
+def _estimate(visit: Visit, new: NewExperiment | None) -> Mapping[str, Any]:
+    """Raises ValidationError for an unknown version, and AnalyticsUnavailableError."""
+    is_same = new is not None and new.candidates[0] == new.candidates[1]
+    found = estimate(visit.project.pk, new) if new is not None and not is_same else None
+    return {"estimate": found, "new": new, "is_same": is_same, "period": visit.period}
+
+
+def _shown(visit: Visit, form: ExperimentForm) -> Mapping[str, Any]:
+    return {
+        "form": form,
+        "period": visit.period,
+        "judge_model": project_settings(visit.project.pk).judge_model,
+        "models": [model["model"] for model in list_models(visit.project.pk, "")[:MAX_MODELS]],
+        "form_address": visit.link("experiment_form"),
+    }

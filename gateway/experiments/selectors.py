@@ -1,0 +1,174 @@
+"""Reads experiments and presents them; pages and the API show the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+
+from gateway.experiments import shapes
+from gateway.experiments.candidates import Candidate, candidates_of
+from gateway.experiments.errors import ExperimentNotFoundError
+from gateway.experiments.summary import AnswerFigures, ItemFigures, summarize, verdict
+from gateway.models import Experiment, ExperimentAnswer, ExperimentItem
+from gateway.tables.experiment import LABELS, AnswerState
+
+_ANSWER_TEXTS = ("message", "warning", "judge_error")
+
+
+def list_experiments(project_id: UUID) -> QuerySet[Experiment]:
+    """Returns the experiments, the newest first, with the numbers of their items and answers."""
+    answers = ExperimentAnswer.objects.filter(item__experiment=OuterRef("pk"))
+    # Subqueries count for the rows of a page alone; a join would count for all experiments first.
+    return (
+        Experiment.objects.for_project(project_id)
+        .order_by("-created_at", "-id")
+        .annotate(
+            item_count=_count(ExperimentItem.objects.filter(experiment=OuterRef("pk"))),
+            answer_count=_count(answers),
+            done_count=_count(answers.filter(state=AnswerState.DONE)),
+        )
+    )
+
+
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    counted = rows.order_by().annotate(every=Value(1)).values("every").annotate(count=Count("pk")).values("count")
+    return Coalesce(Subquery(counted), 0)
+
+
+def get_experiment(project_id: UUID, experiment_id: UUID) -> Experiment:
+    """Returns an experiment as `list_experiments` does. Raises ExperimentNotFoundError."""
+    experiment = list_experiments(project_id).filter(pk=experiment_id).first()
+    if experiment is None:
+        raise ExperimentNotFoundError
+    return experiment
+
+
+def list_items(experiment: Experiment) -> QuerySet[ExperimentItem]:
+    """Returns the items with their answers, in the order of the sample."""
+    answers = Prefetch("answers", ExperimentAnswer.objects.order_by("candidate"))
+    return ExperimentItem.objects.filter(experiment=experiment).order_by("position").prefetch_related(answers)
+
+
+def experiment_entry(experiment: Experiment) -> shapes.ExperimentEntry:
+    counts: Any = experiment
+    return {
+        "id": experiment.pk,
+        "name": experiment.name,
+        "state": cast(shapes.State, experiment.state),
+        "failure": experiment.failure or None,
+        "created_by": experiment.created_by,
+        "created_at": experiment.created_at,
+        "started_at": experiment.started_at,
+        "ended_at": experiment.ended_at,
+        "candidates": [_candidate(candidate) for candidate in candidates_of(experiment.candidates)],
+        "filter": experiment.filter,
+        "order": cast(Any, experiment.order),
+        "judge": experiment.judge,
+        "item_count": counts.item_count,
+        "answer_count": counts.answer_count,
+        "done_count": counts.done_count,
+    }
+
+
+def experiment_detail(experiment: Experiment) -> shapes.ExperimentDetail:
+    """Returns an experiment with the summary of each candidate, from all its answers."""
+    return {**experiment_entry(experiment), "summary": _summary(experiment)}
+
+
+def item_entry(past: ExperimentItem, *, sees_content: bool) -> shapes.ExperimentItemEntry:
+    """Returns an item with its answers; texts are null without `sees_content`."""
+    found = verdict(_figures_of(past, list(past.answers.all())))
+    return {
+        "position": past.position,
+        "request_id": past.request_id,
+        "requested_at": past.requested_at,
+        "prompt_config_id": past.prompt_config_id,
+        "prompt_version": past.prompt_version or None,
+        "preview": past.preview if sees_content else None,
+        "winner": cast(Any, past.winner or None),
+        "winner_by": past.winner_by or None,
+        "verdict": cast(Any, found or None),
+        "answers": [answer_entry(answer, sees_content=sees_content) for answer in past.answers.all()],
+    }
+
+
+def answer_entry(answer: ExperimentAnswer, *, sees_content: bool) -> shapes.ExperimentAnswerEntry:
+    error: shapes.ExperimentAnswerError | None = None
+    if answer.error_code:
+        error = {"code": answer.error_code, "message": answer.error_message if sees_content else None}
+    shown: shapes.ExperimentAnswerEntry = {
+        "label": cast(shapes.Label, LABELS[answer.candidate]),
+        "state": cast(Any, answer.state),
+        "request_id": answer.request_id or None,
+        "provider": answer.provider or None,
+        "model_used": answer.model or None,
+        "prompt_version": answer.prompt_version or None,
+        "message": answer.answer,
+        "finish_reason": answer.finish_reason or None,
+        "cost_usd": None if answer.cost_usd is None else float(answer.cost_usd),
+        "latency_ms": answer.latency_ms,
+        "prompt_tokens": answer.prompt_tokens,
+        "completion_tokens": answer.completion_tokens,
+        "total_tokens": answer.prompt_tokens + answer.completion_tokens,
+        "warning": answer.warning or None,
+        "error": error,
+        "score": answer.score,
+        "grades": _grades(answer.grades, sees_content=sees_content),
+        "judge_error": answer.judge_error or None,
+    }
+    if sees_content:
+        return shown
+    return cast(shapes.ExperimentAnswerEntry, {**shown, **dict.fromkeys(_ANSWER_TEXTS)})
+
+
+def _grades(grades: Mapping[str, Any] | None, *, sees_content: bool) -> dict[str, shapes.ExperimentGrade] | None:
+    if grades is None:
+        return None
+    return {
+        name: {"score": grade["score"], "reason": grade["reason"] if sees_content else None}
+        for name, grade in grades.items()
+    }
+
+
+def _candidate(candidate: Candidate) -> shapes.ExperimentCandidate:
+    return {
+        "label": cast(shapes.Label, candidate.label),
+        "title": candidate.title,
+        "prompt_config_id": UUID(candidate.prompt_config_id) if candidate.prompt_config_id else None,
+        "prompt_name": candidate.prompt_name or None,
+        "version_id": UUID(candidate.version_id) if candidate.version_id else None,
+        "prompt_version": candidate.prompt_version or None,
+        "model": candidate.model or None,
+        "temperature": candidate.temperature,
+        "max_tokens": candidate.max_tokens,
+    }
+
+
+def _summary(experiment: Experiment) -> list[shapes.ExperimentFigures]:
+    figures = ExperimentAnswer.objects.order_by("candidate").only(
+        "item_id", "candidate", "state", "error_code", "cost_usd", "latency_ms", "prompt_tokens",
+        "completion_tokens", "score",
+    )  # fmt: skip
+    items = ExperimentItem.objects.filter(experiment=experiment).prefetch_related(Prefetch("answers", figures))
+    labels = [cast(shapes.Label, candidate.label) for candidate in candidates_of(experiment.candidates)]
+    return summarize(labels, [_figures_of(past, list(past.answers.all())) for past in items])
+
+
+def _figures_of(past: ExperimentItem, answers: Sequence[ExperimentAnswer]) -> ItemFigures:
+    return ItemFigures([_answer_figures(answer) for answer in answers], past.winner)
+
+
+def _answer_figures(answer: ExperimentAnswer) -> AnswerFigures:
+    return AnswerFigures(
+        label=LABELS[answer.candidate],
+        is_done=answer.state == AnswerState.DONE,
+        failed=bool(answer.error_code),
+        cost_usd=answer.cost_usd,
+        latency_ms=answer.latency_ms,
+        total_tokens=answer.prompt_tokens + answer.completion_tokens,
+        score=answer.score,
+    )

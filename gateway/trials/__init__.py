@@ -1,1 +1,0 @@
-"""Trials: past inputs of a project that versions of prompts, or models, answer once more, side by side."""
