@@ -1,0 +1,128 @@
+"""The rule by which an experiment over scored pairs ends (docs/experiments.md, "Verdict"). Arithmetic only.
+
+Each evaluator gives one sequence of pairs, in the order of the items. The target is *worse* where the mean of the
+evaluators' e-values reaches `WORSE`; it *passed* where each required evaluator's evidence of not being worse by the
+margin reaches `NOT_WORSE`, few scores are missing, and no evaluator that must pass fails on an item that the baseline
+passed. All else is *undecided*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from rollouts.evaluation.pairs import Pair, PairProcess
+from rollouts.evaluation.statistics.ebh import e_bh
+from rollouts.evaluation.statistics.evidence import log_mean
+
+WORSE = 100.0
+"""The e-value at which a target is worse: of targets that are not, at most one in a hundred reaches it."""
+NOT_WORSE = 20.0
+"""The e-value at which a target is not worse by the margin: of targets that are, at most one in twenty reaches it."""
+MOST_MISSING = 0.2
+"""The share of pairs without both scores above which nothing passes."""
+TAG_LEVEL = 0.05
+LOOK_EVERY = 20
+"""An experiment looks at its verdict after so many further items."""
+
+
+class Verdict(StrEnum):
+    PASSED = "passed"
+    WORSE = "worse"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What an evaluator's scores decide. `is_required`: it has to pass for the experiment to pass. `must_pass`: the
+    target may not fail (score below `good_from`) where the baseline does not; with `min_rate` it may, as long as that
+    share of its answers is good."""
+
+    is_required: bool = True
+    must_pass: bool = False
+    good_from: float = 0.5
+    min_rate: float | None = None
+
+
+@dataclass(slots=True)
+class Course:
+    """The course of one evaluator over the items."""
+
+    rule: Rule
+    process: PairProcess
+    good: int = 0
+    newly_failed: list[int] = field(default_factory=list)
+    """The positions of the items that the baseline passed and the target failed."""
+
+    def add(self, position: int, pair: Pair) -> None:
+        self.process.add(pair)
+        is_good = pair.target is not None and pair.target >= self.rule.good_from
+        self.good += is_good
+        if not is_good and pair.baseline is not None and pair.baseline >= self.rule.good_from:
+            self.newly_failed.append(position)
+
+    @property
+    def passes(self) -> bool:
+        return self._is_safe and (not self.rule.is_required or self._is_not_worse)
+
+    @property
+    def _is_not_worse(self) -> bool:
+        return self.process.peak_not_worse >= math.log(NOT_WORSE) and self.process.missing_share <= MOST_MISSING
+
+    @property
+    def _is_safe(self) -> bool:
+        if not self.rule.must_pass:
+            return True
+        if self.rule.min_rate is None:
+            return not self.newly_failed
+        return self.process.pairs > 0 and self.good >= self.rule.min_rate * self.process.pairs
+
+
+@dataclass(slots=True)
+class Courses:
+    """The courses of all evaluators, by name, and of each evaluator by tag."""
+
+    rules: Mapping[str, Rule]
+    margin: float
+    by_evaluator: dict[str, Course] = field(default_factory=dict)
+    by_tag: dict[tuple[str, str], PairProcess] = field(default_factory=dict)
+    peak_worse: float = 0.0
+    """The logarithm of the highest mean of the evaluators' e-values for *worse*."""
+
+    def __post_init__(self) -> None:
+        self.by_evaluator = {name: Course(rule, PairProcess(self.margin)) for name, rule in self.rules.items()}
+
+    def add(self, position: int, pairs: Mapping[str, Pair], tags: Sequence[str] = ()) -> None:
+        """Takes the pairs of one item, by evaluator. Items come in their order."""
+        for name, course in self.by_evaluator.items():
+            pair = pairs[name]
+            course.add(position, pair)
+            for tag in tags:
+                self.by_tag.setdefault((name, tag), PairProcess(self.margin)).add(pair)
+        logs = [course.process.log_worse for course in self.by_evaluator.values()]
+        self.peak_worse = max(self.peak_worse, log_mean(logs) if logs else 0.0)
+
+    def verdict(self) -> Verdict:
+        if self.peak_worse >= math.log(WORSE):
+            return Verdict.WORSE
+        required = [course for course in self.by_evaluator.values() if course.rule.is_required or course.rule.must_pass]
+        if required and all(course.passes for course in required):
+            return Verdict.PASSED
+        return Verdict.UNDECIDED
+
+    def may_stop(self) -> bool:
+        """Returns whether further items can change nothing: a target that is worse stays so, and one that passed does
+        unless an evaluator must pass on every item."""
+        verdict = self.verdict()
+        if verdict is Verdict.PASSED:
+            return not any(rule.must_pass for rule in self.rules.values())
+        return verdict is Verdict.WORSE
+
+    def worse_tags(self) -> list[tuple[str, str]]:
+        """Returns the pairs of evaluator and tag in which the target is worse, by e-BH: of those that are named, at
+        most a twentieth is wrong on average."""
+        keys = list(self.by_tag)
+        logs = [self.by_tag[key].log_worse for key in keys]
+        return [keys[place] for place in e_bh(logs, level=TAG_LEVEL, hypotheses=max(len(keys), 1))]
