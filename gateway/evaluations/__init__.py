@@ -1,0 +1,1 @@
+"""Runs evaluators over answers: rules at once, judges and similarity by requests of the gateway."""
