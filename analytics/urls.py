@@ -8,6 +8,7 @@ from analytics.telemetry import views as otlp
 from analytics.viewsets.costs import CostViewSet
 from analytics.viewsets.dashboards import ChartViewSet, DashboardViewSet, FigureViewSet
 from analytics.viewsets.discussions import AssignmentViewSet, CommentViewSet
+from analytics.viewsets.evaluators import EvaluatorViewSet
 from analytics.viewsets.feedback import FeedbackTokenViewSet, FeedbackViewSet
 from analytics.viewsets.guardrails import GuardrailFindingViewSet, GuardrailMetricsViewSet
 from analytics.viewsets.metrics import MetricsViewSet
@@ -47,6 +48,7 @@ router.register("guardrails", GuardrailFindingViewSet, "guardrail-finding")
 router.register("figures", FigureViewSet, "figure")
 router.register("dashboards/<uuid:dashboard_id>/charts", ChartViewSet, "chart")
 router.register("dashboards", DashboardViewSet, "dashboard")
+router.register("evaluators", EvaluatorViewSet, "evaluator")
 router.register("trace-destinations", TraceDestinationViewSet, "trace-destination")
 review_router = ProjectRouter()
 review_router.register("reviews/<uuid:queue_id>/items", ReviewItemViewSet, "review-item")

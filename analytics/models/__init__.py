@@ -18,6 +18,8 @@ from analytics.models.dashboards import Dashboard as Dashboard
 from analytics.models.discussions import Assignment as Assignment
 from analytics.models.discussions import Comment as Comment
 from analytics.models.discussions import Mention as Mention
+from analytics.models.evaluators import Evaluator as Evaluator
+from analytics.models.evaluators import EvaluatorVersion as EvaluatorVersion
 from analytics.models.reviews import ReviewItem as ReviewItem
 from analytics.models.reviews import ReviewQueue as ReviewQueue
 from analytics.models.trace_destinations import TraceDestination as TraceDestination

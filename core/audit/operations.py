@@ -30,7 +30,7 @@ _ACTIONS = {"POST": CREATED, "DELETE": DELETED}
 _WITHOUT_ENTRY = _each(
     "putSettings restoreSettings changeApiKey updateIntegration changeMember updatePromptConfig setPrice revokeApiKey"
     " replaceModelGroup changeEndUserLimit changeTraceDestination changeAlert changeAlertChannel silenceAlert"
-    " changeTeam replaceTeamMembers"
+    " changeTeam replaceTeamMembers changeEvaluator createEvaluatorVersion"
     " changeComment assign changeAssignment"
     " deleteSession deleteRequest"
 )

@@ -158,6 +158,10 @@ SUBJECTS: Mapping[str, Subject] = {
     "rollouts.rollouttransition": Subject(
         "rollout transition", ("action", "from_status", "to_status", "to_stage", "reason"), project="rollout.project_id"
     ),
+    "analytics.evaluator": Subject("evaluator", ("name", "kind", "state"), label="name"),
+    "analytics.evaluatorversion": Subject(
+        "evaluator version", ("number", "definition", "good_from"), project="evaluator.project_id"
+    ),
     "gateway.experiment": Subject("experiment", ("name", "state", "item_limit", "judge"), label="name"),
     "analytics.tracedestination": Subject(
         "trace destination",

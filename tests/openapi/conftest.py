@@ -20,6 +20,7 @@ from agent.services import create_conversation
 from analytics.clickhouse import client as store_client
 from analytics.discussions.services import add_comment, assign
 from analytics.discussions.subject import subject_request
+from analytics.evaluators.services import NewVersion, create_evaluator
 from analytics.models import Chart, Dashboard, ListPage, TraceDestination
 from analytics.saved_views import save_view
 from core.models import Membership, Project, Team, TeamMember
@@ -104,10 +105,17 @@ def populated(db: None, stored_requests: None) -> Populated:
             **_alerts(project),
             **_reviews(project),
             **_experiment(project),
+            **_evaluator(project),
             **_discussion(project, actor=owner),
             **_pages(project, owner=owner),
         },
     )
+
+
+def _evaluator(project: Project) -> dict[str, Any]:
+    first = NewVersion({"value": "a"})
+    row = create_evaluator(project_id=project.pk, name="greets", kind="contains", first=first, actor="test")
+    return {"evaluator_id": str(row.pk)}
 
 
 def _people(project: Project) -> dict[str, Any]:

@@ -66,6 +66,8 @@ BODIES: dict[str, Any] = {
     "createExperiment": _EXPERIMENT,
     "estimateExperiment": _EXPERIMENT,
     "pickExperimentWinner": {"winner": "A"},
+    "createEvaluator": {"name": "new", "kind": "contains", "definition": {"value": "a"}},
+    "createEvaluatorVersion": {"definition": {"value": "b"}},
     "createDashboard": {"name": "new"},
     "changeDashboard": {"is_shared": True},
     "createChart": {"title": "new", "kind": "table", "figures": ["request_count", "error_rate"], "group_by": "model"},
