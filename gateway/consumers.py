@@ -70,7 +70,7 @@ _IN_ORDER: Final[tuple[Surface, ...]] = (
     MESSAGES,
     COUNT_TOKENS,
     COMPLETIONS,
-    NativeOnlySurface("embeddings", embeddings.read),
+    embeddings.SURFACE,
     NativeOnlySurface("moderations", moderations.read),
     NativeOnlySurface("rerank", rerank.read),
     NativeOnlySurface("images", images.read),

@@ -13,6 +13,8 @@ from gateway.pipeline.internal_client import Caller, InternalAnswer, Reported, a
 from gateway.project_settings.guardrails import NO_GUARDRAILS
 from gateway.runtime.runtime import OverallGrade, Runtime
 from gateway.snapshot.project import ProjectSnapshot
+from gateway.surfaces.base import Surface
+from gateway.surfaces.chat.surface import CHAT
 
 SOURCE = "judge"
 JUDGED = "judged_request_id"
@@ -45,24 +47,43 @@ async def judge_answer(
     seconds: float,
     key_id: int = 0,
     criteria: Iterable[Criterion] = CRITERIA,
+    model: str = "",
+    expected: Any = None,
 ) -> JudgeResult:
     """Grades `answer`, the assistant's message in reply to `messages`. A judge that fails raises nothing: the result's
-    `error` says why there are no grades. `request_id` is the judged request's."""
-    model = snapshot.settings.judge_model
+    `error` says why there are no grades. `request_id` is the judged request's; `model` the project's `judge_model`
+    where it is empty."""
+    model = model or snapshot.settings.judge_model
     if not model:
         return JudgeResult(model, error=NO_JUDGE)
     chosen = tuple(criteria)
-    body = judge_request(model, messages, answer, chosen)
-    caller = Caller(SOURCE, key_id, attributes={JUDGED: request_id})
-    answered = await ask(runtime, _unguarded(snapshot), caller, body, seconds=seconds)
+    body = judge_request(model, messages, answer, chosen, expected=expected)
+    answered = await ask_judge(runtime, snapshot, body, request_id=request_id, seconds=seconds, key_id=key_id)
     if answered.error is not None:
         return JudgeResult(model, error=answered.error, answer=answered)
     try:
-        return JudgeResult(model, read_grades(_content(answered), chosen), answer=answered)
+        return JudgeResult(model, read_grades(content_of(answered), chosen), answer=answered)
     except UnreadableGradesError as problem:
-        return JudgeResult(
-            model, error=Reported(503, "service_unavailable_error", "invalid_judgement", str(problem)), answer=answered
-        )
+        return JudgeResult(model, error=unreadable(problem), answer=answered)
+
+
+async def ask_judge(
+    runtime: Runtime,
+    snapshot: ProjectSnapshot,
+    body: bytes,
+    *,
+    request_id: str,
+    seconds: float,
+    key_id: int = 0,
+    surface: Surface = CHAT,
+) -> InternalAnswer:
+    """Returns the outcome of a judge's own request about the answer of `request_id`."""
+    caller = Caller(SOURCE, key_id, attributes={JUDGED: request_id})
+    return await ask(runtime, _unguarded(snapshot), caller, body, seconds=seconds, surface=surface)
+
+
+def unreadable(problem: UnreadableGradesError) -> Reported:
+    return Reported(503, "service_unavailable_error", "invalid_judgement", str(problem))
 
 
 async def grade_overall(
@@ -91,6 +112,6 @@ def _unguarded(snapshot: ProjectSnapshot) -> ProjectSnapshot:
     return replace(snapshot, settings=structs.replace(snapshot.settings, guardrails=NO_GUARDRAILS))
 
 
-def _content(answer: InternalAnswer) -> Any:
+def content_of(answer: InternalAnswer) -> Any:
     choices = (answer.completion or {}).get("choices") or [{}]
     return (choices[0].get("message") or {}).get("content")

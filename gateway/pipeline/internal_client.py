@@ -1,4 +1,4 @@
-"""A client of the gateway within the service: its chat completions pass all stages and limits, without an API key.
+"""A client of the gateway within the service: its requests pass all stages and limits, without an API key.
 
 The column `source` of the request log names the asking part of the service: playground, judge, agent.
 """
@@ -22,9 +22,12 @@ from gateway.pipeline.context import Origin, RequestState
 from gateway.pipeline.run import serve
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.reply import Message, Reply
+from gateway.protocol.reply import Message
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
+from gateway.surfaces.base import Surface
+from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.reply import reply_of
 from prompts.selectors import PromptVersionRecord
 
 logger = logging.getLogger("gateway.inside")
@@ -70,7 +73,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class InternalAnswer:
-    """The outcome of a request. `completion` is the chat completion, or the part of it that a broken stream delivered.
+    """The outcome of a request. `completion` is the answer's JSON, or the part of it that a broken stream delivered.
 
     `record` is None when the request has not ended yet, `error` when it succeeded. `seconds` count from its start.
     """
@@ -87,10 +90,16 @@ _UNREADABLE = Reported(500, "api_error", "provider_error", "The answer is not JS
 
 
 async def ask(
-    runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, *, seconds: float
+    runtime: Runtime,
+    snapshot: ProjectSnapshot,
+    caller: Caller,
+    body: bytes,
+    *,
+    seconds: float,
+    surface: Surface = CHAT,
 ) -> InternalAnswer:
-    """Returns the outcome of a chat-completion request with `body`, which is given up after `seconds`."""
-    request = InternalRequest(runtime, snapshot, caller, body, seconds)
+    """Returns the outcome of a request with `body`, which is given up after `seconds`."""
+    request = InternalRequest(runtime, snapshot, caller, body, seconds, surface)
     async for _ in request.parts():
         pass
     return request.answer()
@@ -124,7 +133,13 @@ class InternalRequest:
     """
 
     def __init__(
-        self, runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, seconds: float
+        self,
+        runtime: Runtime,
+        snapshot: ProjectSnapshot,
+        caller: Caller,
+        body: bytes,
+        seconds: float,
+        surface: Surface = CHAT,
     ) -> None:
         key = _key_of(caller, snapshot)
         headers = RequestHeaders(session_id=caller.session_id, user_id=caller.user_id, cache_control=_NOT_CACHED)
@@ -139,6 +154,7 @@ class InternalRequest:
             key,
             headers,
             origin=Origin(caller.source, caller.version, caller.typed),
+            surface=surface,
             attributes=dict(caller.attributes),
         )
         self._client = _InternalClient(body)
@@ -147,7 +163,7 @@ class InternalRequest:
         runtime.snapshots.note_use(snapshot.project_id)
 
     async def parts(self) -> AsyncGenerator[bytes]:
-        reply = Reply(self._client.send, self.request_id)
+        reply = reply_of(self._state.surface)(self._client.send, self.request_id)
         task = asyncio.create_task(serve(self._runtime, self._state, self._client.receive, reply))
         _lingering.add(task)
         task.add_done_callback(self._ended)

@@ -9,7 +9,7 @@ import msgspec
 from core.errors import ValidationError
 from gateway.protocol.wire import Name, Word
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.native_only import OperationFields, Token, as_chat, decoded, refuse_chat_fields
+from gateway.surfaces.native_only import NativeOnlySurface, OperationFields, Token, as_chat, decoded, refuse_chat_fields
 
 MAX_INPUTS = 2048
 """The most inputs of one request, which is OpenAI's own bound."""
@@ -55,3 +55,6 @@ def _texts(given: str | list[Any]) -> tuple[list[str], bool]:
     if kinds == {list}:
         return [msgspec.json.encode(one).decode() for one in given], True
     return given, False
+
+
+SURFACE = NativeOnlySurface("embeddings", read)
