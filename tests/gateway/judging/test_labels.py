@@ -1,4 +1,4 @@
-"""Rubrics whose criteria have labels, and comparisons of two answers: what the judge is asked, and what is read of it."""
+"""Rubrics with labels, and comparisons of two answers: what the judge is asked, and what is read of it."""
 
 from __future__ import annotations
 
