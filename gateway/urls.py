@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.api.routers import ProjectRouter
 from gateway.end_users.viewsets import EndUserLimitViewSet
+from gateway.evaluations.viewsets import EvaluatorDryRunViewSet
 from gateway.experiments.viewsets import ExperimentViewSet
 from gateway.figure_alerts.viewsets import AlertChannelViewSet, FigureAlertViewSet
 from gateway.model_catalog.viewsets import ModelCatalogViewSet
@@ -24,6 +25,7 @@ router.register("alerts", FigureAlertViewSet, "alert")
 router.register("alert-channels", AlertChannelViewSet, "alert-channel")
 router.register("teams", TeamViewSet, "team")
 router.register("playground", PlaygroundViewSet, "playground")
+router.register("evaluators", EvaluatorDryRunViewSet, "evaluator-dry-run")
 router.register("experiments", ExperimentViewSet, "experiment")
 
 urlpatterns = router.urls

@@ -67,6 +67,7 @@ BODIES: dict[str, Any] = {
     "estimateExperiment": _EXPERIMENT,
     "pickExperimentWinner": {"winner": "A"},
     "createEvaluator": {"name": "new", "kind": "contains", "definition": {"value": "a"}},
+    "dryRunEvaluator": {"request_ids": ["{request_id}"]},
     "createEvaluatorVersion": {"definition": {"value": "b"}},
     "createDashboard": {"name": "new"},
     "changeDashboard": {"is_shared": True},
