@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from dataclasses import dataclass
+from typing import TextIO
 
 from core.services import BootstrappedProject
 
@@ -26,3 +29,26 @@ def _curl(base_url: str, key: str, model: str) -> str:
         f"curl {base_url}/api/gateway/v1/chat/completions -H 'Authorization: Bearer {key}' "
         f"-H 'Content-Type: application/json' -d '{body}'"
     )
+
+
+def show(made: Welcome) -> bool:
+    """Prints the first key and returns whether it can have been read; if not, a later start makes another."""
+    if _leads_nowhere(sys.stdout):
+        return False
+    lines = (
+        "First start: a project and its key were made. The key is shown only now.",
+        f"  project id  {made.project_id}",
+        f"  API key     {made.api_key}",
+        f"\nTry it, once the service says that it serves:\n\n  {made.curl}\n",
+    )
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+    return True
+
+
+def _leads_nowhere(stream: TextIO) -> bool:
+    try:
+        return os.fstat(stream.fileno()).st_rdev == os.stat(os.devnull).st_rdev
+    except (OSError, ValueError):
+        return False  # The output is no file but a test's buffer, which the test reads.

@@ -1,9 +1,9 @@
 """The fork server: the first process of `serve`, from which all others are forked.
 
-It imports the application once. Its children share the memory of the imported modules and start within milliseconds; a
-child that has died is replaced by another fork of the same process. So that every fork is as good as a new process, the
-fork server opens nothing and runs nothing: it has one thread, no event loop, no connection and no file but the socket
-to the supervisor, which is its first child and requests what to import and to run.
+It imports the application once, before its first fork. Its children share the memory of the imported modules and start
+within milliseconds; a child that has died is replaced by another fork of the same process. So that every fork is as
+good as a new process, the fork server opens nothing and runs nothing: it has one thread, no event loop, no connection
+and no file but the socket to the supervisor, which is its first child and requests what to run.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def split() -> socket.socket:
     """
     ours, theirs = socket.socketpair()
     parent = os.getpid()
+    # The collector writes into the head of each object that it looks at, and so would unshare the page.
     gc.freeze()
     supervisor = _fork()
     if supervisor == 0:
@@ -123,10 +124,6 @@ class _ForkServer:
         if not line:
             return False
         request = json.loads(line)
-        if "modules" in request:
-            import_modules(request["modules"])
-            self._send({})
-            return True
         if "secrets" in request:
             secrets_reload.apply(request["secrets"])
             self._send({})
@@ -147,8 +144,8 @@ class _ForkServer:
         if pid == 0:
             for descriptor in (self._requests.detach(), *self._descriptors):
                 os.close(descriptor)
-            output, *inherited = descriptors
-            _begin(parent, request["role"], output)
+            inherited = list(descriptors)
+            _begin(parent, request["role"], inherited.pop(0) if request["has_output"] else None)
             _yield_to_others(request["niceness"])
             _run(request["function"], inherited, request["arguments"])
         self._children.add(pid)
@@ -172,15 +169,16 @@ def _receive(requests: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def import_modules(modules: Sequence[str]) -> None:
-    """Imports modules for all later forks. What fails here fails again in the process that needs it, which logs why."""
+    """Imports modules for all later forks. What fails here fails again in the process that needs it, which logs why.
+
+    What imports leave as garbage is kept: a collection would free blocks all over the pages, and each fork would copy
+    the pages in which it fills the gaps.
+    """
     for module in modules:
         try:
             importlib.import_module(module)
         except Exception as error:
             logger.warning("module.not_imported module=%s error=%s", module, type(error).__name__)
-    gc.collect()
-    # The collector writes into the head of each object that it looks at, and so would unshare the page.
-    gc.freeze()
 
 
 def _fork() -> int:

@@ -11,5 +11,7 @@ if __name__ == "__main__":
     django.setup()
     # It imports models, which are there once the apps are.
     from config.supervisor.supervise import IMPORTED
+    from core.processes.schema import import_migrations
 
     import_modules(IMPORTED)
+    import_migrations()

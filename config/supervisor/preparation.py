@@ -1,7 +1,13 @@
-"""Prepares the stores before a process serves: tables, keys, a first project, prices. Blocking; run in a thread."""
+"""Prepares the stores before a process serves: tables, keys, a first project, prices.
+
+This runs in a process of its own, which ends with it: the supervisor stays as long as the service, and would keep the
+memory of migrations and price lists.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 
 from django.conf import settings
@@ -10,7 +16,9 @@ from django.db import OperationalError, connections
 
 from config import deployment
 from config.supervisor import schema
-from config.supervisor.first_start import Welcome, welcome
+from config.supervisor.children import StartError
+from config.supervisor.first_start import Welcome, show, welcome
+from config.supervisor.processes import Processes, Program
 from core.encryption.canary import WrongKeysError, ensure_canary
 from core.management.first_key import show_first_key
 from core.processes.locks import installation_lock
@@ -18,6 +26,34 @@ from core.services import BootstrappedProject
 from integrations.pricing.services import load_shipped_prices
 
 Show = Callable[[Welcome], bool]
+
+
+async def prepare(processes: Processes, base_url: str, *, migrate: bool) -> None:
+    """Prepares the stores in a process of its own, which a caller that is cancelled leaves running.
+
+    Raises CommandError for what an operator has to change, and StartError for any other failure, whose traceback that
+    process has printed.
+    """
+    reading, refused = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as refusal:
+        try:
+            program = Program([base_url, *(["migrate"] if migrate else [])], f"{__name__}:main", [refused])
+            code = await processes.run("preparation", program)
+        finally:
+            os.close(refused)
+        if message := refusal.read():
+            raise CommandError(message)
+    if code:
+        raise StartError(f"the preparation of the stores ended with exit code {code}")
+
+
+def main(refused: int, base_url: str, *migrate: str) -> None:
+    """Prepares the stores, and writes to the descriptor `refused` why an operator has to change something first."""
+    try:
+        prepare_database(base_url, show, migrate=bool(migrate))
+    except CommandError as error:
+        os.write(refused, str(error).encode())
+        sys.exit(error.returncode)
 
 
 def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:

@@ -80,10 +80,6 @@ class Processes:
         self._loop.remove_reader(self._socket)
         self._socket.close()
 
-    async def import_modules(self, modules: Sequence[str]) -> None:
-        """Imports modules for all processes that are started afterwards."""
-        await self._in_turn(self._request({"modules": list(modules)}, ()))
-
     async def give_secrets(self, values: Mapping[str, str]) -> None:
         """Has all processes that are started afterwards read their settings with these values of variables."""
         await self._in_turn(self._request({"secrets": dict(values)}, ()))
@@ -91,6 +87,12 @@ class Processes:
     async def start(self, role: str, program: Program, *, niceness: int = 0) -> Process:
         """Starts a process in a session of its own. Raises OSError when the system has no room for one."""
         return await self._in_turn(self._start(role, program, niceness))
+
+    async def run(self, role: str, program: Program) -> int:
+        """Runs a program on the standard streams of `serve` itself, and returns its exit code."""
+        request = _start_request(role, program, niceness=0, has_output=False)
+        ended: asyncio.Future[int] = (await self._in_turn(self._forked(request, program.descriptors)))["ended"]
+        return await asyncio.shield(ended)
 
     async def _in_turn(self, work: Coroutine[Any, Any, T]) -> T:
         async def one_by_one() -> T:
@@ -105,18 +107,17 @@ class Processes:
         output = asyncio.StreamReader()
         await self._loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), os.fdopen(read, "rb", 0))
         try:
-            request = {
-                "role": role,
-                "function": program.function,
-                "arguments": list(program.arguments),
-                "niceness": niceness,
-            }
-            answer = await self._request(request, (write, *program.descriptors))
+            request = _start_request(role, program, niceness=niceness, has_output=True)
+            answer = await self._forked(request, (write, *program.descriptors))
         finally:
             os.close(write)
+        return Process(answer["pid"], output, answer["ended"])
+
+    async def _forked(self, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
+        answer = await self._request(request, descriptors)
         if "error" in answer:
             raise OSError(*answer["error"])
-        return Process(answer["pid"], output, answer["ended"])
+        return answer
 
     async def _request(self, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
         self._answer = self._loop.create_future()
@@ -148,3 +149,14 @@ class Processes:
                 # The end of a process may be read right behind its start.
                 message["ended"] = self._running[message["pid"]] = self._loop.create_future()
             self._answer.set_result(message)
+
+
+def _start_request(role: str, program: Program, *, niceness: int, has_output: bool) -> dict[str, Any]:
+    """Returns the request for a process; with `has_output`, the first descriptor that comes with it is its output."""
+    return {
+        "role": role,
+        "function": program.function,
+        "arguments": list(program.arguments),
+        "niceness": niceness,
+        "has_output": has_output,
+    }

@@ -8,7 +8,6 @@ import os
 import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from config.supervisor.replacement import Replacement
 logger = logging.getLogger("config.supervisor")
 
 _LEAVE_SECONDS = 3.0
-# What is imported before the fork, so that the processes share it. Redis and the engine do not wait for it.
+# What is imported before the first fork, so that all processes share it.
 IMPORTED = (
     "config.asgi",
     "config.supervisor.web_worker",
@@ -45,15 +44,13 @@ IMPORTED = (
 
 class Supervisor:
     """Starts, watches and stops all processes of `serve`, asking the fork server by `requests`. `announce(base_url)` is
-    called once the gateway serves, `show` earlier in a thread with the key of a first start. `without` names parts that
-    run elsewhere; `migrate` False only checks the tables."""
+    called once the gateway serves. `without` names parts that run elsewhere; `migrate` False only checks the tables."""
 
     def __init__(
         self,
         requests: socket.socket,
         listening: socket.socket,
         announce: Callable[[str], None],
-        show: preparation.Show,
         *,
         without: frozenset[str],
         migrate: bool,
@@ -61,7 +58,6 @@ class Supervisor:
         self._processes = Processes(requests, self._on_stop_signal, self._on_hangup)
         self._listening = listening
         self._announce = announce
-        self._show = show
         self._without = without
         self._migrate = migrate
         self._base_url = web.base_url(listening)
@@ -127,11 +123,10 @@ class Supervisor:
         if settings.REDIS_IS_EMBEDDED:
             self._launch(self._embedded_redis(), self._redis)
         engines = [] if settings.CLICKHOUSE_URL else [self._launch(self._engine(), self._stores)]
-        importing = asyncio.create_task(self._processes.import_modules(IMPORTED))
         sandboxes = [self._launch(self._sandbox(), self._stores)] if settings.SANDBOX else []
         shipping = asyncio.create_task(self._start_shipper(engines))
         try:
-            await asyncio.gather(importing, self._start_web(sandboxes))
+            await self._start_web(sandboxes)
             self._monitor.start()
             run_files.write(self._run_dir / "gateway.url", self._base_url)
             self._announce(self._base_url)
@@ -147,7 +142,7 @@ class Supervisor:
     async def _start_web(self, sandboxes: list[Child]) -> None:
         await all_started(self._redis)
         # The wait has no time limit, because another host's migration may take long.
-        await in_background(partial(preparation.prepare_database, self._base_url, self._show, migrate=self._migrate))
+        await preparation.prepare(self._processes, self._base_url, migrate=self._migrate)
         await all_started(sandboxes)
         for number in range(1, settings.WEB_WORKERS + 1):
             worker = web.WebWorker(number, self._listening, self._prestop_seen, drain_seconds=settings.DRAIN_SECONDS)

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+
+
+def import_migrations() -> None:
+    """Imports the migrations of all apps, which every process that looks for missing ones has to know. Asks no
+    database."""
+    MigrationLoader(None)
 
 
 def missing_migrations(using: str = "default") -> list[str]:

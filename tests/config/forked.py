@@ -28,7 +28,7 @@ from tests.waiting import eventually
 # One item for each signal that the fork server got.
 Stops: TypeAlias = "asyncio.Queue[None]"
 
-_MODULE = "colorsys"  # The tests have it imported once; nothing else imports it.
+_MODULE = "colorsys"  # It is imported before the first fork; nothing else imports it.
 
 
 def report(*arguments: str) -> None:
@@ -77,7 +77,6 @@ async def _output(process: Process) -> str:
 
 
 async def _two(processes: Processes, stops: Stops) -> int:
-    await processes.import_modules([_MODULE, "gateway.protocol.identifiers"])
     both = [await processes.start("first", Program(["1", "2"], _function("report"))) for _ in range(2)]
     for process in both:
         _print(await _output(process))
@@ -108,9 +107,9 @@ async def _killed(processes: Processes, stops: Stops) -> int:
     return 0
 
 
-async def _broken_import(processes: Processes, _: Stops) -> int:
-    await processes.import_modules(["tests.config.no_such_module", _MODULE])
-    _print(await _output(await processes.start("role", Program([], _function("report")))))
+async def _own_streams(processes: Processes, _: Stops) -> int:
+    _print(f"exit_code={await processes.run('role', Program(['1'], _function('report')))}\n")
+    _print(f"exit_code={await processes.run('role', Program(['/bin/sh', '-c', 'exit 3']))}\n")
     return 0
 
 
@@ -199,7 +198,7 @@ _STORIES: dict[str, Callable[[Processes, Stops], Awaitable[int]]] = {
     "two": _two,
     "kinds": _kinds,
     "killed": _killed,
-    "broken_import": _broken_import,
+    "own_streams": _own_streams,
     "leaves_a_child": _leaves_a_child,
     "signalled": _signalled,
     "ended_at_once": _ended_at_once,
@@ -218,4 +217,5 @@ async def _play(story: str, requests: socket.socket) -> int:
 
 
 if __name__ == "__main__":
+    fork_server.import_modules(["tests.config.no_such_module", _MODULE, "gateway.protocol.identifiers"])
     sys.exit(asyncio.run(_play(sys.argv[1], fork_server.split())))

@@ -63,11 +63,19 @@ def test_child__killed__exits_with_its_signal_and_the_next_one_starts() -> None:
 
 
 def test_import__failed__is_logged_and_ends_nothing() -> None:
-    code, output, errors = play("broken_import")
+    code, output, errors = play("two")
 
     assert code == 0
     assert "module.not_imported module=tests.config.no_such_module error=ModuleNotFoundError" in errors
     assert "imported_before=True\nexit_code=0" in output
+
+
+def test_program__on_the_streams_of_its_service__writes_to_them_and_gives_its_exit_code() -> None:
+    code, output, errors = play("own_streams")
+
+    assert code == 0
+    assert re.fullmatch(r"arguments=1 id=\S+ threads=1\nexit_code=0\nexit_code=3\n", output)
+    assert "leads_session=True imported_before=True\n" in errors
 
 
 def test_workers__one_does_not_start_with_new_secrets__those_before_it_are_replaced_back() -> None:

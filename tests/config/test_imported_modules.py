@@ -40,6 +40,9 @@ from config.supervisor.supervise import IMPORTED
 from config.supervisor.fork_server import import_modules
 
 import_modules(IMPORTED)
+from core.processes.schema import import_migrations
+
+import_migrations()
 from django.db import connections
 
 print(json.dumps({

@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
@@ -17,8 +17,8 @@ from typing_extensions import override
 from config import json_log
 from config.supervisor import allocator, fork_server, lock, run_files, web
 from config.supervisor.children import StartError
-from config.supervisor.first_start import Welcome
-from config.supervisor.supervise import Supervisor
+from config.supervisor.supervise import IMPORTED, Supervisor
+from core.processes.schema import import_migrations
 
 
 class Command(BaseCommand):
@@ -49,6 +49,8 @@ class Command(BaseCommand):
             sys.stdout = json_log.JsonLines(sys.stdout, logging.INFO)
             self.stdout = OutputWrapper(sys.stdout)
         allocator.return_freed_memory()
+        fork_server.import_modules(IMPORTED)
+        import_migrations()
         # Only the supervisor goes on from here; it opens whatever only one process may have.
         requests = fork_server.split()
         settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
@@ -68,7 +70,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"HOST {settings.HOST}, PORT {settings.PORT}: {error.strerror}.") from error
         try:
-            asyncio.run(_supervise(requests, listening, self._announce, self._show, without=without, migrate=migrate))
+            asyncio.run(_supervise(requests, listening, self._announce, without=without, migrate=migrate))
         except StartError as error:
             raise CommandError(f"The service did not start: {error}.") from error
         except OSError as error:
@@ -79,32 +81,13 @@ class Command(BaseCommand):
         self.stdout.write(f"Serving {base_url} (OpenAI base URL: {base_url}/api/gateway/v1)")
         self.stdout.flush()
 
-    def _show(self, welcome: Welcome) -> bool:
-        """Prints the first key and returns whether it can have been read; if not, a later start makes another."""
-        if _leads_nowhere(sys.stdout):
-            return False
-        self.stdout.write("First start: a project and its key were made. The key is shown only now.")
-        self.stdout.write(f"  project id  {welcome.project_id}")
-        self.stdout.write(f"  API key     {welcome.api_key}")
-        self.stdout.write(f"\nTry it, once the service says that it serves:\n\n  {welcome.curl}\n")
-        self.stdout.flush()
-        return True
-
-
-def _leads_nowhere(stream: TextIO) -> bool:
-    try:
-        return os.fstat(stream.fileno()).st_rdev == os.stat(os.devnull).st_rdev
-    except (OSError, ValueError):
-        return False  # The output is no file but a test's buffer, which the test reads.
-
 
 async def _supervise(
     requests: socket.socket,
     listening: socket.socket,
     announce: Callable[[str], None],
-    show: Callable[[Welcome], bool],
     *,
     without: frozenset[str],
     migrate: bool,
 ) -> None:
-    await Supervisor(requests, listening, announce, show, without=without, migrate=migrate).run()
+    await Supervisor(requests, listening, announce, without=without, migrate=migrate).run()
