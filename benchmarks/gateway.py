@@ -21,11 +21,14 @@ from benchmarks.report import Outcome
 from benchmarks.scenarios import Scenario
 from benchmarks.targets.base import ROOT, Endpoint, Target, UnavailableError
 from benchmarks.targets.direct import Direct
+from benchmarks.targets.ferro import Ferro
 from benchmarks.targets.floor import Floor
 from benchmarks.targets.litellm import LiteLLM, LiteLLMNative
 from benchmarks.targets.ours import Ours, OursAnthropic, OursBefore, OursLimits, OursPrompt, OursTwice
 from benchmarks.targets.portkey import Portkey
 from benchmarks.targets.python_floor import PythonFloor
+from benchmarks.targets.rolter import Rolter
+from benchmarks.targets.smg import Smg
 from benchmarks.targets.surfaces import SURFACES
 from benchmarks.targets.tensorzero import TensorZero
 
@@ -39,6 +42,9 @@ _TARGETS: tuple[type[Target], ...] = (
     OursAnthropic,
     OursTwice,
     TensorZero,
+    Rolter,
+    Smg,
+    Ferro,
     Portkey,
     LiteLLM,
     LiteLLMNative,

