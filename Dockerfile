@@ -1,5 +1,6 @@
 # Two images. `server` is for hosts with servers of their own (compose.yaml): it has no ClickHouse engine, no Redis and no
-# client for the demo. The last one runs the whole product by itself. Every package of both has a wheel for CPython 3.14.
+# client for the demo. The last one runs the whole product by itself. Every package of both has a wheel for CPython 3.14,
+# but not for 3.15 (docs/performance.md, "The interpreter").
 FROM python:3.14-slim AS server-packages
 WORKDIR /app
 COPY requirements/server.lock requirements/install.py requirements/
