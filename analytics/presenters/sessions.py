@@ -100,8 +100,9 @@ def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing:
 
 
 def telemetry(project_id: UUID, session_id: str) -> SessionTelemetry:
-    found = both_visible(project_id, partial(spans, project_id, session_id), partial(logs, project_id, session_id))
-    return {"spans": found[0], "logs": found[1]}
+    # The spans are two questions that also run at once, and the second function runs in this thread.
+    found = both_visible(project_id, partial(logs, project_id, session_id), partial(spans, project_id, session_id))
+    return {"spans": found[1], "logs": found[0]}
 
 
 def spans(project_id: UUID, session_id: str) -> list[Span]:

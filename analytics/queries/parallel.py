@@ -29,6 +29,8 @@ os.register_at_fork(after_in_child=_renew)
 
 def both(first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
     """Returns both results. The functions must not use the SQL database, whose connection is bound to its thread.
+    The second one runs in the caller's thread, so that it may ask two questions at once itself; the first one may not,
+    since all threads might wait for another.
 
     Raises the error of the second function, or else that of the first, when both have ended.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -51,8 +52,12 @@ _TIMELINE_LOGS = _rows(_LOG, "otel_logs", _keys("otel_session_logs", _OF_SESSION
 
 def session_spans(project_id: UUID, session_id: str) -> list[SpanRow]:
     """Returns the first 500 spans that name the session: those that applications sent, and the gateway's own."""
-    stored = _ask(_SESSION_SPANS, project_id, {"session": session_id}, SpanRow, "telemetry.spans")
-    return first_spans(stored, derived_spans(session_requests(project_id, session_id, MAX_RECORDS)))
+    stored, requests = visible.both_visible(
+        project_id,
+        partial(_ask, _SESSION_SPANS, project_id, {"session": session_id}, SpanRow, "telemetry.spans"),
+        partial(session_requests, project_id, session_id, MAX_RECORDS),
+    )
+    return first_spans(stored, derived_spans(requests))
 
 
 def trace_spans(project_id: UUID, trace_ids: Sequence[str]) -> list[SpanRow]:

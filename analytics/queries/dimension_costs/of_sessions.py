@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,20 +22,12 @@ from analytics.queries.dimension_costs.figures import (
     totals_of,
 )
 from analytics.queries.dimensions import Dimension, rollups_of, source_of
-from analytics.queries.operations import condition
-from analytics.queries.rollup_ranges import FIGURES, PLANNED, SESSION_DAYS, TICK, clamp, split, union
+from analytics.queries.rollup_ranges import FIGURES, PLANNED, union
 
 # The sessions that are read beyond the end of a page, because those of the same cost as its last one may belong to it.
 _SESSIONS_BEYOND = 200
-# Half a million sessions are read by one thread, for which dividing them among 256 tables is work for nothing.
-_ONE_TABLE = {**PLANNED, "group_by_two_level_threshold": 0, "group_by_two_level_threshold_bytes": 0}
-_DAYS_OF_LEAST = timedelta(days=2)
-_LEAST = """ifNull((
-    SELECT sum(t.cost_usd) AS cost FROM session_days AS t
-    PREWHERE t.project_id = {{project:UUID}} AND t.day >= {{least_from:Date}} AND t.day < {{least_until:Date}}
-        AND {of_operation}
-    GROUP BY t.session_hash ORDER BY cost DESC LIMIT 1 OFFSET {{beyond:UInt64}}
-), toDecimal128(0, 10))"""
+# One table of sums is less work than 256 of them, up to a million sessions; of two million it takes twice as long.
+_FEW_TABLES = {**PLANNED, "group_by_two_level_threshold": 1_000_000, "group_by_two_level_threshold_bytes": 0}
 
 
 class _HashedCost(NamedTuple):
@@ -108,8 +99,8 @@ def _of_page(dearest: Sequence[_HashedCost], limit: int, offset: int) -> _Sessio
 
 
 def _dearest_sessions(scope: Scope, *, limit: int) -> tuple[int, Sequence[_HashedCost]]:
-    """Returns the number of sessions, and some by falling cost. They are grouped by their hashes, which is half the
-    work of grouping by their names."""
+    """Returns the number of sessions, and the first `limit` by falling cost. They are grouped by their hashes, which is
+    half the work of grouping by their names, and only the first ones are put in order."""
     source, params = union(
         rollups_of(Dimension.SESSION, scope.start, scope.end),
         scope.start,
@@ -119,25 +110,12 @@ def _dearest_sessions(scope: Scope, *, limit: int) -> tuple[int, Sequence[_Hashe
         where_request=source_of(Dimension.SESSION).where_request,
         operation=scope.operation,
     )
-    least, values = _least_cost(scope, limit)
     sql = f"""
         SELECT count() AS sessions, arraySlice(
-            arrayReverseSort(one -> one.2, groupArrayIf((g.hash, g.cost), g.cost >= {least})), 1, {{limit:UInt64}}
+            arrayPartialReverseSort(one -> one.2, {{limit:UInt64}}, groupArray((g.hash, g.cost))), 1, {{limit:UInt64}}
         ) AS dearest
         FROM (SELECT f.hash AS hash, {FIGURES["cost_usd"].total} AS cost FROM {source} AS f GROUP BY f.hash) AS g
     """
-    values |= {**params, "project": scope.project_id, "limit": limit}
-    [found] = visible.query(sql, values, row=_Dearest, name="spend.dearest", database_settings=_ONE_TABLE)
+    values = {**params, "project": scope.project_id, "limit": limit}
+    [found] = visible.query(sql, values, row=_Dearest, name="spend.dearest", database_settings=_FEW_TABLES)
     return found.sessions, [_HashedCost(*one) for one in found.dearest]
-
-
-def _least_cost(scope: Scope, limit: int) -> tuple[str, dict[str, Any]]:
-    """Returns the SQL of a cost that `limit` sessions have reached, with its parameters: what as many cost in the last
-    whole days alone. Only the others have to be put in order."""
-    [whole], _ = split(clamp(scope.start), clamp(scope.end + TICK), [SESSION_DAYS.unit])
-    if not whole:
-        return "0", {}
-    [(first, until)] = whole
-    begin = max(first, until - _DAYS_OF_LEAST)
-    params = {"least_from": begin.date(), "least_until": until.date(), "beyond": limit - 1}
-    return _LEAST.format(of_operation=condition(scope.operation)), params
