@@ -100,9 +100,11 @@ def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing:
 
 
 def telemetry(project_id: UUID, session_id: str) -> SessionTelemetry:
-    # The spans are two questions that also run at once, and the second function runs in this thread.
-    found = both_visible(project_id, partial(logs, project_id, session_id), partial(spans, project_id, session_id))
-    return {"spans": found[1], "logs": found[0]}
+    # Spans are two queries, which may run at once because the second function runs in this thread.
+    found_logs, found_spans = both_visible(
+        project_id, partial(logs, project_id, session_id), partial(spans, project_id, session_id)
+    )
+    return {"spans": found_spans, "logs": found_logs}
 
 
 def spans(project_id: UUID, session_id: str) -> list[Span]:
