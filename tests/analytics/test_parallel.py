@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -31,6 +32,16 @@ def test_both__one_fails__raised_when_both_have_ended(failing: str) -> None:
     with pytest.raises(LookupError, match=failing):
         both(lambda: ask("first"), lambda: ask("second"))
     assert sorted(ended) == ["first", "second"]
+
+
+def test_both__second_function_asks_two_questions__more_callers_than_threads_get_answers() -> None:
+    def ask(_: int) -> tuple[str, tuple[str, str]]:
+        return both(lambda: "first", lambda: both(lambda: "second", lambda: "third"))
+
+    with ThreadPoolExecutor(32) as callers:
+        answers = list(callers.map(ask, range(200), timeout=TIMEOUT_SECONDS))
+
+    assert set(answers) == {("first", ("second", "third"))}
 
 
 def test_both__in_a_forked_process__has_threads_of_its_own() -> None:
