@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +18,6 @@ def measure_views(measured: Store, count: int, *, batch_rows: int, same_texts: b
     """Yields a line for each view with the engine's CPU for each row of `ingest` and for each batch, that of its merges
     included. What the rows cost without any view, which is in no line of a view, comes first."""
     from analytics.clickhouse import client
-    from analytics.request_log.columns import INGESTED
 
     batches = _batches(count, batch_rows, same_texts=same_texts)
 
@@ -26,8 +25,8 @@ def measure_views(measured: Store, count: int, *, batch_rows: int, same_texts: b
         return f"{name}: {seconds / count * 1e6:.1f} µs a row, {seconds / len(batches) * 1e3:.1f} ms a batch"
 
     client.execute(f"CREATE TABLE {_PROBE} AS ingest ENGINE = Null")
-    _cost(measured, INGESTED, batches, "warm-up")
-    without = _cost(measured, INGESTED, batches, _NO_VIEW)
+    _cost(measured, batches, "warm-up")
+    without = _cost(measured, batches, _NO_VIEW)
     yield line(_NO_VIEW, without)
     views = client.execute(
         "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase()"
@@ -38,27 +37,27 @@ def measure_views(measured: Store, count: int, *, batch_rows: int, same_texts: b
         # The view fills its own table, so that the views and merges behind that are in its cost.
         probe = re.sub(r"\.ingest\b", f".{_PROBE}", definition).replace(f".{name} ", f".{name}_probe ", 1)
         client.execute(probe)
-        alone = _cost(measured, INGESTED, batches, name) - without
+        alone = _cost(measured, batches, name) - without
         client.execute(f"DROP TABLE {name}_probe")
         yield line(name, alone)
     client.execute(f"DROP TABLE {_PROBE}")
 
 
-def _cost(measured: Store, columns: Sequence[str], batches: Sequence[Sequence[Sequence[Any]]], name: str) -> float:
+def _cost(measured: Store, batches: Sequence[Mapping[str, Sequence[Any]]], name: str) -> float:
     """Returns the CPU seconds of the engine for all batches and the merges that they cause."""
     from analytics.clickhouse import client
 
     wait_for_merges()
     before = measured.cpu_seconds()
-    for number, rows in enumerate(batches):
-        client.insert(_PROBE, columns, rows, token=f"{name}.{number}")
+    for number, columns in enumerate(batches):
+        client.insert_columns(_PROBE, columns, token=f"{name}.{number}")
     wait_for_merges()
     return measured.cpu_seconds() - before
 
 
-def _batches(count: int, batch_rows: int, *, same_texts: bool) -> list[list[tuple[Any, ...]]]:
-    """Returns rows of `ingest` as the shipper makes them, in batches."""
-    from analytics.shipper.rows import to_row
+def _batches(count: int, batch_rows: int, *, same_texts: bool) -> list[Mapping[str, Sequence[Any]]]:
+    """Returns batches of rows of `ingest` as the shipper makes them."""
+    from analytics.shipper.columns import to_columns
     from analytics.spool import names
     from analytics.spool.reader import read_stretch
     from analytics.spool.writer import SpoolWriter
@@ -70,9 +69,9 @@ def _batches(count: int, batch_rows: int, *, same_texts: bool) -> list[list[tupl
         for entry in entries(count, seed=0, same_texts=same_texts):
             writer.append(entry)
         writer.close()
-        rows = [
-            to_row(frame)
+        frames = [
+            frame
             for segment in names.list_files(directory, names.SEGMENT)
             for frame in read_stretch(segment, 0, finished=True).frames
         ]
-    return [rows[start : start + batch_rows] for start in range(0, len(rows), batch_rows)]
+    return [to_columns(frames[start : start + batch_rows]) for start in range(0, len(frames), batch_rows)]

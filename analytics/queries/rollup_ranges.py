@@ -16,7 +16,7 @@ from analytics.queries.operations import condition, stored_operations
 TICK = timedelta(microseconds=1)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# No record has a later time (`shipper.rows`), and the types of ClickHouse end soon after.
+# No record has a later time (`shipper.columns`), and the types of ClickHouse end soon after.
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 
 

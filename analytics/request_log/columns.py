@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
@@ -47,21 +47,35 @@ INGESTED = (
     "project_id", "request_id", "ts", "outcome", *IDS, *TEXTS, *NUMBERS, *FLAGS, *MONEY, "attempts", "attributes",
     "spans_derived", "prompt", "completion", "request", "response",
 )  # fmt: skip
-"""The columns of the table `ingest`, in the order of the shipper's rows."""
+"""The columns of the table `ingest`, in the order in which the shipper sends them."""
 
 NO_ID = UUID(int=0)
 NO_MONEY = "0"
 DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(IDS, NO_ID),
-    **dict.fromkeys((*TEXTS, "attempts", "prompt", "completion"), ""),
+    **dict.fromkeys(TEXTS, ""),
     **dict.fromkeys(NUMBERS, 0),
     **dict.fromkeys((*FLAGS, "spans_derived"), False),
     **dict.fromkeys(MONEY, NO_MONEY),
-    **dict.fromkeys(("request", "response"), b""),
+    **dict.fromkeys(("attempts", "prompt", "completion", "request", "response"), b""),
     "attributes": {},
     "operation": "chat",
 }
-"""The values, in the shipper's rows, that the table `ingest` gives to columns which an insert leaves out."""
+"""The values, as the shipper sends them, that the table `ingest` gives to columns which an insert leaves out."""
+
+Columns = Mapping[str, Sequence[Any]]
+"""The values of a batch of rows of `ingest` by column. Columns in which all rows have the default may be missing."""
+
+
+def rows_of(columns: Columns) -> int:
+    """Returns the number of rows; no column means none, because the id of a request has no default."""
+    return len(columns["request_id"]) if columns else 0
+
+
+def values_of(columns: Columns, name: str) -> Sequence[Any]:
+    """Returns the values of a column, which may be missing."""
+    return columns[name] if name in columns else [DEFAULTS[name]] * rows_of(columns)
+
 
 ANONYMISED = (*(name for name, column in RECORDED.items() if column.is_kept), "drop_date", "recorded_at")
 """The columns of the table `anonymised` that come from the request's row."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
-from typing import Any
 
 from analytics.clickhouse import client
-from analytics.request_log.columns import INGESTED
-from analytics.shipper.loop import Shipper, SpoolLockedError, insert_into_store
+from analytics.request_log.columns import Columns
+from analytics.shipper.loop import Insert, Shipper, SpoolLockedError, insert_into_store
 from analytics.shipper.second_copy import Piece, piece_of
 from analytics.shipper.spool_status import read_status
 from analytics.spool import names
@@ -61,7 +61,7 @@ def adopt(place: Place, scratch: Path, *, with_spans: bool, begun: Callable[[Shi
         return Adopted(missing.inserted, adopted.dead)
 
 
-def _ship(directory: Path, with_spans: bool, begun: Callable[[Shipper], object], insert: Any) -> Adopted:
+def _ship(directory: Path, with_spans: bool, begun: Callable[[Shipper], object], insert: Insert) -> Adopted:
     try:
         shipper = Shipper(directory, insert=insert, with_spans=with_spans)
     except SpoolLockedError as error:
@@ -116,16 +116,16 @@ class _Missing:
     def __init__(self) -> None:
         self.inserted = 0
 
-    def insert(self, rows: Sequence[Sequence[Any]], token: str) -> None:
-        project, ts, request = (INGESTED.index(name) for name in ("project_id", "ts", "request_id"))
-        times = [row[ts] for row in rows]
+    def insert(self, columns: Columns, token: str) -> None:
+        requests = [str(request) for request in columns["request_id"]]
         values = {
-            "projects": sorted({str(row[project]) for row in rows}),
-            "ids": [str(row[request]) for row in rows],
-            "first": min(times),
-            "last": max(times),
+            "projects": sorted({str(project) for project in columns["project_id"]}),
+            "ids": requests,
+            "first": min(columns["ts"]),
+            "last": max(columns["ts"]),
         }
         stored = {identifier for (identifier,) in client.execute(_STORED, values)}
-        missing = [row for row in rows if str(row[request]) not in stored]
-        insert_into_store(missing, token)
-        self.inserted += len(missing)
+        missing = [request not in stored for request in requests]
+        if any(missing):
+            insert_into_store({name: [*compress(given, missing)] for name, given in columns.items()}, token)
+        self.inserted += sum(missing)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from analytics.request_log.columns import Columns
+from analytics.shipper.columns import to_columns
 from analytics.shipper.dead_letters import DeadLetters
-from analytics.shipper.rows import to_row
 from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.shipper_state import Part, Plan
 
@@ -63,16 +63,22 @@ def read_frames(directory: Path, plan: Plan, dead: DeadLetters) -> list[Located]
     return located
 
 
-def to_rows(located: Sequence[Located], dead: DeadLetters, *, with_spans: bool) -> list[tuple[Any, ...]]:
-    return list(_rows(located, dead, with_spans=with_spans))
+def columns_of(located: Sequence[Located], dead: DeadLetters, *, with_spans: bool) -> Columns:
+    """Returns the columns of the frames' rows; frames that have none go to the dead letters."""
+    try:
+        return to_columns([item.frame for item in located], with_spans=with_spans)
+    except ValueError:
+        good = [item.frame for item in located if _is_good(item, dead)]
+        return to_columns(good, with_spans=with_spans)
 
 
-def _rows(located: Sequence[Located], dead: DeadLetters, *, with_spans: bool) -> Iterator[tuple[Any, ...]]:
-    for item in located:
-        try:
-            yield to_row(item.frame, with_spans=with_spans)
-        except ValueError as error:
-            dead.keep_frame(item.segment, item.frame, str(error))
+def _is_good(item: Located, dead: DeadLetters) -> bool:
+    try:
+        to_columns([item.frame])
+    except ValueError as error:
+        dead.keep_frame(item.segment, item.frame, str(error))
+        return False
+    return True
 
 
 def halve(located: Sequence[Located]) -> tuple[Plan, ...]:

@@ -15,19 +15,18 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
+from analytics.request_log.columns import Columns, rows_of
 from analytics.shipper import batch
 from analytics.shipper.batch_size import BatchSize
 from analytics.shipper.dead_letters import DeadLetters
-from analytics.shipper.rows import without_defaults
 from analytics.spool import names
 from analytics.spool.handover import Handover
 from analytics.spool.interrupted import is_retained, record_interrupted
@@ -39,7 +38,7 @@ logger = logging.getLogger("analytics.shipper")
 
 _STORE_ERRORS = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError)
 
-Insert = Callable[[Sequence[Sequence[Any]], str], None]
+Insert = Callable[[Columns, str], None]
 
 _FIRST_RETRY_SECONDS = 0.2
 _LAST_RETRY_SECONDS = 60.0
@@ -63,9 +62,9 @@ class SpoolLockedError(Exception):
     """Another shipper has the lock of this spool."""
 
 
-def insert_into_store(rows: Sequence[Sequence[Any]], token: str) -> None:
-    if rows:
-        client.insert_columns("ingest", without_defaults(rows), token=token)
+def insert_into_store(columns: Columns, token: str) -> None:
+    if columns:
+        client.insert_columns("ingest", columns, token=token)
 
 
 class Shipper:
@@ -162,10 +161,11 @@ class Shipper:
         plan = self._state.plans[0]
         if frames is None:
             frames = batch.read_frames(self._directory, plan, self._dead)
-        rows = batch.to_rows(frames, self._dead, with_spans=self._with_spans)
+        columns = batch.columns_of(frames, self._dead, with_spans=self._with_spans)
+        rows = rows_of(columns)
         began = time.monotonic()
         try:
-            if rows and not self._until_stored(lambda: self._insert(rows, plan.token), len(rows)):
+            if rows and not self._until_stored(lambda: self._insert(columns, plan.token), rows):
                 return False
         except AnalyticsQueryError as error:
             if len(frames) > 1:
@@ -173,9 +173,9 @@ class Shipper:
                 return True
             self._dead.keep_frame(frames[0].segment, frames[0].frame, f"{error}\n{error.reason}")
         else:
-            self._size.adapt(rows=len(rows), size=plan.size, seconds=time.monotonic() - began)
-            self.shipped += len(rows)
-            self._totals.count(rows, plan.token)
+            self._size.adapt(rows=rows, size=plan.size, seconds=time.monotonic() - began)
+            self.shipped += rows
+            self._totals.count(columns, plan.token)
             self._handover.prepare((item.frame for item in frames), plan.token)
         self._commit(plan)
         self._handover.publish(plan.token)

@@ -40,14 +40,14 @@ _decode_any = msgspec.json.Decoder().decode
 _DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def prompt_text(request: bytes) -> str:
-    """Returns the messages of a chat-completion request, one after the other, each marked with its role."""
-    return _clean("\n".join([f"{_role(one)}: {_message_text(one)}" for one in _messages_of_request(request)]))
+def prompt_text(request: bytes) -> bytes:
+    """Returns the messages of a chat-completion request, one after the other, each marked with its role, in UTF-8."""
+    return _utf8("\n".join([f"{_role(one)}: {_message_text(one)}" for one in _messages_of_request(request)]))
 
 
-def completion_text(response: bytes) -> str:
-    """Returns the model's text in a chat completion; several choices follow each other."""
-    return _clean("\n".join([text for one in _messages_of_response(response) if (text := _message_text(one))]))
+def completion_text(response: bytes) -> bytes:
+    """Returns the model's text in a chat completion, in UTF-8; several choices follow each other."""
+    return _utf8("\n".join([text for one in _messages_of_response(response) if (text := _message_text(one))]))
 
 
 def _messages_of_request(request: bytes) -> list[_Message]:
@@ -92,16 +92,9 @@ def _to_message(value: Any) -> _Message:
     return _Message(**{name: value.get(name) for name in _Message.__struct_fields__})
 
 
-def _clean(text: str) -> str:
-    text = text[:MAX_CHARACTERS]
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # A lone surrogate has no UTF-8 form.
-        return text.encode("utf-8", "replace").decode()
-    return text
+def _utf8(text: str) -> bytes:
+    # A lone surrogate has no UTF-8 form, and becomes a question mark.
+    return text[:MAX_CHARACTERS].encode("utf-8", "replace")
 
 
 def _role(message: _Message) -> str:

@@ -121,14 +121,10 @@ class _Scan:
         end = body + meta + request + response
         if magic != frames.MAGIC or end > self.limit:
             return None
-        parts = (
-            self.content[body : body + meta],
-            self.content[body + meta : body + meta + request],
-            self.content[body + meta + request : end],
-        )
-        if frames.checksum(self.seed, (meta, request, response), *parts) != check:
+        content = self.content[body:end]
+        if frames.checksum(self.seed, (meta, request, response), content) != check:
             return None
-        return Frame(position, end, *parts)
+        return Frame(position, end, content[:meta], content[meta : meta + request], content[meta + request :])
 
     def next_frame(self, position: int) -> int:
         """Returns the position of the next good frame, and `limit` when there is none."""

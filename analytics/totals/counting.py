@@ -1,31 +1,40 @@
-"""Adds the rows of a batch to the totals; it takes rows, as the store does, so that both count the same."""
+"""Adds the rows of a batch to the totals; it takes the columns that the store gets, so that both count the same."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from analytics.request_log.columns import INGESTED
+from analytics.request_log.columns import Columns, values_of
 from analytics.request_log.record import Outcome
 from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, KeyFigures, Totals, UsageFigures
 from analytics.totals.labels import MAX_CODES, MAX_PROVIDERS, OTHER, Places, UsageLabels, bounded
 
-_read = itemgetter(
-    *(
-        INGESTED.index(name)
-        for name in (
-            "project_id", "outcome", "provider", "model", "prompt_tokens", "completion_tokens", "cache_read_tokens",
-            "cache_write_tokens", "cost_usd", "cost_known", "error_code", "cache_status", "latency_ms", "ttft_ms",
-            "is_stream", "attempts", "api_key_id",
-        )
-    )
+
+class _Kind(NamedTuple):
+    """The columns of a request that say under which labels it counts."""
+
+    project_id: UUID
+    api_key_id: int
+    provider: str
+    model: str
+    outcome: str
+    cost_known: bool
+    error_code: str
+    cache_status: str
+    is_stream: bool
+
+
+_SUMMED = (
+    "prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd", "latency_ms",
+    "ttft_ms",
 )  # fmt: skip
 
 
@@ -38,11 +47,11 @@ class _Attempt(msgspec.Struct):
     latency_ms: int = 0
 
 
-_attempts = msgspec.json.Decoder(list[_Attempt])
+_decode_attempts = msgspec.json.Decoder(list[list[_Attempt]]).decode
 
 
 class Counting:
-    """Adds rows to `totals`, which it changes in place."""
+    """Adds batches to `totals`, which it changes in place."""
 
     def __init__(self, totals: Totals) -> None:
         self.totals = totals
@@ -50,47 +59,56 @@ class Counting:
         self._places = Places((labels, one.used_at) for labels, one in self._usage.items())
         self._keys = {_key_labels(one.project, one.api_key): one for one in totals.keys}
         self._key_places = Places((labels, one.used_at) for labels, one in self._keys.items())
-        # Most rows of a batch have the project, model and key of others, which need not look for their place again.
+        # Many kinds of a batch have the project, model and key of others, which need not look for their place again.
         self._usage_of_batch: dict[tuple[UUID, str, str], UsageFigures] = {}
         self._keys_of_batch: dict[tuple[UUID, int], KeyFigures] = {}
 
-    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+    def add(self, columns: Columns) -> None:
+        """Adds the rows of a batch, which has at least one."""
         now = int(time.time())
         self._usage_of_batch.clear()
         self._keys_of_batch.clear()
-        for row in rows:
-            self._add(row, now)
+        # A batch has few kinds of requests, so that labels are looked up for each kind and not for each row.
+        places: defaultdict[_Kind, list[int]] = defaultdict(list)
+        for place, kind in enumerate(map(_Kind._make, zip(*_columns(columns, _Kind._fields), strict=True))):
+            places[kind].append(place)
+        summed = _columns(columns, _SUMMED)
+        calls = _calls(values_of(columns, "attempts"))
+        for kind, chosen in places.items():
+            self._add(kind, [[values[place] for place in chosen] for values in summed], now)
+            if kind.outcome == Outcome.SUCCESS:
+                latencies, first_outputs = summed[-2:]
+                self._note_times(kind, latencies, first_outputs, calls, chosen)
+        self._count_calls(calls)
         self.totals.usage = list(self._usage.values())
         self.totals.keys = list(self._keys.values())
 
-    def _add(self, row: Sequence[Any], now: int) -> None:
-        (
-            project, outcome, provider, model, prompt, completion, cache_read, cache_write, cost, cost_known, error,
-            cache, latency_ms, ttft_ms, is_stream, attempts, api_key,
-        ) = _read(row)  # fmt: skip
+    def _add(self, kind: _Kind, summed: Sequence[Sequence[Any]], now: int) -> None:
+        prompt, completion, cache_read, cache_write, costs, latencies, _ = summed
+        requests, cost_units = len(latencies), sum(map(_units, costs))
         totals = self.totals
-        totals.records += 1
-        figures = self._figures_of((project, provider, model), now)
-        figures.outcomes[outcome] = figures.outcomes.get(outcome, 0) + 1
-        figures.prompt_tokens += prompt
-        figures.completion_tokens += completion
-        figures.cache_read_tokens += cache_read
-        figures.cache_write_tokens += cache_write
-        figures.cost_units += _units(cost)
-        figures.unpriced += outcome == Outcome.SUCCESS and not cost_known
+        totals.records += requests
+        figures = self._figures_of((kind.project_id, kind.provider, kind.model), now)
+        figures.outcomes[kind.outcome] = figures.outcomes.get(kind.outcome, 0) + requests
+        figures.prompt_tokens += sum(prompt)
+        figures.completion_tokens += sum(completion)
+        figures.cache_read_tokens += sum(cache_read)
+        figures.cache_write_tokens += sum(cache_write)
+        figures.cost_units += cost_units
+        figures.unpriced += requests if kind.outcome == Outcome.SUCCESS and not kind.cost_known else 0
         figures.used_at = now
-        key_figures = self._key_figures_of((project, api_key), now)
-        key_figures.requests += 1
-        key_figures.cost_units += _units(cost)
+        key_figures = self._key_figures_of((kind.project_id, kind.api_key_id), now)
+        key_figures.requests += requests
+        key_figures.cost_units += cost_units
         key_figures.used_at = now
-        totals.cache[cache] = totals.cache.get(cache, 0) + 1
-        if error:
-            _count(totals.errors, provider, error)
-        calls = _attempts.decode(attempts) if attempts else []
-        for call in calls:
-            _count(totals.attempts, call.provider, call.error or "success")
-        if outcome == Outcome.SUCCESS:
-            self._note_times(provider, is_stream, latency_ms, ttft_ms, calls)
+        totals.cache[kind.cache_status] = totals.cache.get(kind.cache_status, 0) + requests
+        if kind.error_code:
+            _count(totals.errors, kind.provider, kind.error_code, requests)
+
+    def _count_calls(self, calls: Sequence[Sequence[_Attempt]]) -> None:
+        found = Counter([(call.provider, call.error or "success") for of_request in calls for call in of_request])
+        for (provider, result), number in found.items():
+            _count(self.totals.attempts, provider, result, number)
 
     def _figures_of(self, requested: tuple[UUID, str, str], now: int) -> UsageFigures:
         figures = self._usage_of_batch.get(requested)
@@ -119,16 +137,24 @@ class Counting:
         return figures
 
     def _note_times(
-        self, provider: str, is_stream: bool, latency_ms: int, ttft_ms: int, calls: Sequence[_Attempt]
+        self,
+        kind: _Kind,
+        latencies: Sequence[int],
+        first_outputs: Sequence[int],
+        calls: Sequence[Sequence[_Attempt]],
+        places: Sequence[int],
     ) -> None:
-        """Notes the times of a request. Its `latency_ms` without the time of the providers is the gateway's own, with
+        """Notes the times of requests. The latency of one without the time of the providers is the gateway's own, with
         the pauses between attempts."""
         totals = self.totals
-        _of(totals.durations, "true" if is_stream else "false").note(DURATION_MS, latency_ms)
-        if is_stream and ttft_ms:
-            name = bounded(totals.first_outputs, provider, MAX_PROVIDERS)
-            _of(totals.first_outputs, name).note(DURATION_MS, ttft_ms)
-        totals.overhead.note(OVERHEAD_MS, max(latency_ms - sum(call.latency_ms for call in calls), 0))
+        durations = _of(totals.durations, "true" if kind.is_stream else "false")
+        durations.note(DURATION_MS, [latencies[place] for place in places])
+        started = [first_outputs[place] for place in places if first_outputs[place]] if kind.is_stream else []
+        if started:
+            name = bounded(totals.first_outputs, kind.provider, MAX_PROVIDERS)
+            _of(totals.first_outputs, name).note(DURATION_MS, started)
+        own = [latencies[place] - sum([call.latency_ms for call in calls[place]]) for place in places]
+        totals.overhead.note(OVERHEAD_MS, [max(value, 0) for value in own])
 
 
 def _key_labels(project: str, api_key: str) -> UsageLabels:
@@ -143,11 +169,20 @@ def _of(distributions: dict[str, Distribution], name: str) -> Distribution:
     return found
 
 
-def _count(counts: dict[str, dict[str, int]], provider: str, what: str) -> None:
+def _columns(columns: Columns, names: Sequence[str]) -> list[Sequence[Any]]:
+    return [values_of(columns, name) for name in names]
+
+
+def _calls(attempts: Sequence[bytes]) -> Sequence[Sequence[_Attempt]]:
+    """Returns the calls of each request; all are decoded at once."""
+    return _decode_attempts(b"[" + b",".join([text or b"[]" for text in attempts]) + b"]")
+
+
+def _count(counts: dict[str, dict[str, int]], provider: str, what: str, number: int) -> None:
     of_provider = counts.setdefault(bounded(counts, provider, MAX_PROVIDERS), {})
     # The result of a call is one of the gateway's own codes, of which there are some dozens.
     name = bounded(of_provider, what, MAX_CODES)
-    of_provider[name] = of_provider.get(name, 0) + 1
+    of_provider[name] = of_provider.get(name, 0) + number
 
 
 @lru_cache(maxsize=4096)

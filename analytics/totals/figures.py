@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
 
 import msgspec
 
@@ -48,9 +50,10 @@ class Distribution(msgspec.Struct):
     def over(cls, bounds: tuple[int, ...]) -> Distribution:
         return cls([0] * (len(bounds) + 1))
 
-    def note(self, bounds: tuple[int, ...], value_ms: int) -> None:
-        self.counts[bisect_left(bounds, value_ms)] += 1
-        self.sum_ms += value_ms
+    def note(self, bounds: tuple[int, ...], values_ms: Iterable[int]) -> None:
+        for value, number in Counter(values_ms).items():
+            self.counts[bisect_left(bounds, value)] += number
+            self.sum_ms += value * number
 
 
 class Totals(msgspec.Struct):

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from analytics.request_log.columns import Columns
 from analytics.spool.durable import replace
 from analytics.totals.counting import Counting
 from analytics.totals.figures import Totals
@@ -48,11 +47,11 @@ class TotalsFile:
     def totals(self) -> Totals:
         return self._counting.totals
 
-    def count(self, rows: Sequence[Sequence[Any]], token: str) -> None:
-        """Counts a batch unless it was counted before. Raises OSError; then it may be called again."""
+    def count(self, columns: Columns, token: str) -> None:
+        """Counts the rows of a batch unless it was counted before. Raises OSError; then it may be called again."""
         totals = self.totals
         if totals.token != token:
-            self._counting.add(rows)
+            self._counting.add(columns)
             totals.batches += 1
             totals.token = token
         self._save(msgspec.json.encode(totals))

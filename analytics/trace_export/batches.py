@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analytics.request_log.record import RequestRecord
-from analytics.shipper.rows import chat_response
+from analytics.shipper.columns import chat_response
 from analytics.spool.reader import Frame, read_stretch
 from analytics.telemetry.request_spans import request_spans
 from analytics.telemetry.rows import SpanRow

@@ -143,7 +143,7 @@ def _exchanges(row: Mapping[str, Any], other_answer: str) -> Iterator[Exchange]:
 
 def _exchange(messages: Sequence[Any], options: Mapping[str, Any], answer: str) -> Exchange:
     request = _json({"messages": [*messages[:-1], _marked(messages[-1])], **options})
-    prompt = prompt_text(request.encode("utf-8", "replace"))
+    prompt = prompt_text(request.encode("utf-8", "replace")).decode()
     prompt_head, _, prompt_tail = prompt.partition(_MARK)
     request_head, _, request_tail = request[1:].partition(_MARK)
     begun = answer[: len(answer) // 2]

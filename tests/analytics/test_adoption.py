@@ -9,9 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -21,6 +20,7 @@ from pytest_django import Settings
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsUnavailableError
+from analytics.request_log.columns import Columns
 from analytics.request_log.record import Outcome, SpoolEntry
 from analytics.shipper.loop import Shipper, insert_into_store
 from analytics.shipper.second_copy import SecondCopy, piece_of
@@ -76,8 +76,8 @@ def test_folder__of_a_dead_host__is_shipped_once(spool: Path) -> None:
 def test_folder__whose_batch_was_sent_without_an_answer__is_shipped_once(spool: Path) -> None:
     entries = written(spool, 3)
 
-    def lose_the_answer(rows: Sequence[Sequence[Any]], token: str) -> None:
-        insert_into_store(rows, token)
+    def lose_the_answer(columns: Columns, token: str) -> None:
+        insert_into_store(columns, token)
         shipper.stop.set()
         raise AnalyticsUnavailableError("The answer is lost.")
 

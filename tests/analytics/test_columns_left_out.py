@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from analytics.clickhouse import client
-from analytics.request_log.columns import DEFAULTS, INGESTED
+from analytics.request_log.columns import DEFAULTS, INGESTED, Columns
 from analytics.request_log.record import RequestRecord
 from analytics.shipper.loop import Shipper, insert_into_store
-from analytics.shipper.rows import without_defaults
 from analytics.spool.writer import SpoolWriter
-from tests.factories.analytics import make_entry, store
+from tests.factories.analytics import make_entry, rows_of, store
 
 _insert = client.insert_columns
 
@@ -33,19 +32,20 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Sequence[Any]]]:
     return found
 
 
-def _rows(spool: Path, *entries: Any) -> list[Sequence[Any]]:
-    """Returns the rows of the entries as the shipper has them."""
+def _columns(spool: Path, *entries: Any) -> Columns:
+    """Returns the columns of the entries as the shipper sends them."""
     writer = SpoolWriter(spool)
     for entry in entries:
         writer.append(entry)
     writer.close()
-    rows: list[Sequence[Any]] = []
-    shipper = Shipper(spool, insert=lambda batch, token: rows.extend(batch))
+    sent: list[Columns] = []
+    shipper = Shipper(spool, insert=lambda columns, token: sent.append(columns))
     try:
         shipper.drain()
     finally:
         shipper.close()
-    return rows
+    [columns] = sent
+    return columns
 
 
 def test_defaults__of_columns_that_may_be_left_out__are_those_of_the_table(clickhouse: None) -> None:
@@ -67,11 +67,12 @@ def test_batch__sent_without_defaults__stores_what_all_columns_store(clickhouse:
     projects = uuid.uuid4(), uuid.uuid4()
     # A row past its retention would go with the next merge.
     ts = time.time_ns() // 1000
-    plain = [make_entry(project_id=str(project), session_id="s", ts=ts) for project in projects]
-    rows = _rows(tmp_path, *plain)
+    first, second = (
+        _columns(tmp_path, make_entry(project_id=str(project), session_id="s", ts=ts)) for project in projects
+    )
 
-    insert_into_store([rows[0]], "left out")
-    client.insert("ingest", INGESTED, [rows[1]], token="all")
+    insert_into_store(first, "left out")
+    client.insert("ingest", INGESTED, rows_of(second), token="all")
 
     columns = "* EXCEPT (project_id, request_id, recorded_at)"
     stored = client.execute(f"SELECT {columns} FROM requests WHERE session_id = 's'")  # noqa: S608 - of this test
@@ -102,9 +103,9 @@ def test_batch__one_row_with_a_value__sends_the_column(
 
 
 def test_batch__sent_again__has_the_same_columns(tmp_path: Path) -> None:
-    """The store knows a batch by its token, and the columns come from the rows alone."""
-    rows = _rows(tmp_path, make_entry(user_id="ann"), make_entry())
+    """The store knows a batch by its token, and the columns come from the frames alone."""
+    entries = make_entry(user_id="ann"), make_entry()
 
-    assert without_defaults(rows) == without_defaults([tuple(row) for row in rows])
-    assert "user_id" in without_defaults(rows)
-    assert "user_id" not in without_defaults(rows[1:])
+    assert _columns(tmp_path, *entries) == _columns(tmp_path, *entries)
+    assert "user_id" in _columns(tmp_path, *entries)
+    assert "user_id" not in _columns(tmp_path, entries[1])

@@ -12,9 +12,7 @@ import random
 import shutil
 import signal
 import threading
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -23,6 +21,7 @@ from pytest_django import Settings
 from analytics.clickhouse import client, migrator
 from analytics.clickhouse.rollups import list_rollups
 from analytics.errors import AnalyticsUnavailableError
+from analytics.request_log.columns import Columns
 from analytics.shipper.loop import Shipper, insert_into_store
 from analytics.spool.writer import SpoolWriter
 from tests.analytics import upgrades
@@ -63,16 +62,16 @@ class KillingStore:
         self._table = table
         self._project = project
 
-    def insert(self, rows: Sequence[Sequence[Any]], token: str) -> None:
+    def insert(self, columns: Columns, token: str) -> None:
         self.tries += 1
         if self.tries > 1:
-            insert_into_store(rows, token)
+            insert_into_store(columns, token)
             return
         stored = threading.Event()
         killer = threading.Thread(target=self._kill_when_rows_come, args=(stored,))
         killer.start()
         try:
-            insert_into_store(rows, token)
+            insert_into_store(columns, token)
         except AnalyticsUnavailableError:
             logger.info("killed within the insert")
         stored.set()
@@ -127,9 +126,9 @@ class UnnamingStore:
         self.tokens: list[str] = []
         self._place = place
 
-    def insert(self, rows: Sequence[Sequence[Any]], token: str) -> None:
+    def insert(self, columns: Columns, token: str) -> None:
         is_new, self.tokens = token not in self.tokens, [*self.tokens, token]
-        insert_into_store(rows, token)
+        insert_into_store(columns, token)
         if is_new and len(self.tokens) == 2:
             directory = self._place.engine.directory
             self._place.engine.stop(signal.SIGKILL)

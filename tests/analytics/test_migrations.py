@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 from analytics.clickhouse import client, lease, migrator
 from analytics.clickhouse.description import describe, read_definitions
 from analytics.errors import AnalyticsQueryError, AnalyticsSchemaError
-from analytics.request_log.columns import INGESTED
+from analytics.request_log.columns import Columns
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
 from tests.analytics import upgrades
@@ -292,14 +292,12 @@ def failing_after(allowed: int) -> Callable[..., list[tuple[Any, ...]]]:
     return run
 
 
-def _insert_what_there_is(rows: Sequence[Sequence[Any]], token: str) -> None:
+def _insert_what_there_is(columns: Columns, token: str) -> None:
     """Inserts a batch into a store of an earlier version, without the columns that it does not have yet."""
     sql = "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = 'ingest'"
     there = {name for (name,) in client.execute(sql)}
-    kept = [place for place, column in enumerate(INGESTED) if column in there]
-    client.insert(
-        "ingest", [INGESTED[place] for place in kept], [[row[place] for place in kept] for row in rows], token=token
-    )
+    kept = {name: values for name, values in columns.items() if name in there}
+    client.insert_columns("ingest", kept, token=token)
 
 
 def _fill(spool: Path, project: uuid.UUID, number: int) -> None:

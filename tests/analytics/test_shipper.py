@@ -13,15 +13,15 @@ from pytest_django import Settings
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
-from analytics.request_log.columns import INGESTED
-from analytics.shipper import batch_size, loop, rows
+from analytics.request_log.columns import INGESTED, Columns
+from analytics.shipper import batch_size, columns, loop
 from analytics.shipper.loop import Shipper, SpoolLockedError
 from analytics.shipper.texts import MAX_CHARACTERS, completion_text, prompt_text
 from analytics.spool import names
 from analytics.spool.inflight import InflightRequest, InflightTable
 from analytics.spool.shipper_state import StateFile
 from analytics.spool.writer import SpoolWriter
-from tests.factories.analytics import make_entry, make_record, store
+from tests.factories.analytics import make_entry, make_record, rows_of, store
 
 ID, USER = INGESTED.index("request_id"), INGESTED.index("user_id")
 
@@ -40,7 +40,8 @@ class FakeStore:
         self.batches: list[int] = []
         self.failures = 0
 
-    def insert(self, rows: Sequence[Sequence[Any]], token: str) -> None:
+    def insert(self, columns: Columns, token: str) -> None:
+        rows = rows_of(columns)
         if self.failures:
             self.failures -= 1
             raise AnalyticsUnavailableError("away")
@@ -219,13 +220,13 @@ def test_ship__record_that_fits_no_column__dead_letter_and_rest_stored(spool: Pa
 def test_ship__texts_cannot_be_made__record_stored_without_them(
     spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(rows, "prompt_text", lambda content: content[10**9])
+    monkeypatch.setattr(columns, "prompt_text", lambda content: content[10**9])
     expected = fill(spool, 2)
 
     drain(spool, fake)
 
     assert fake.count() == Counter(expected)
-    assert [row[INGESTED.index("prompt")] for row in fake.rows] == ["", ""]
+    assert [row[INGESTED.index("prompt")] for row in fake.rows] == [b"", b""]
     assert {row[INGESTED.index("request")] for row in fake.rows} == {b'{"messages": []}'}
     assert all(record.getMessage().startswith("record.text_failed") for record in caplog.records)
 
@@ -352,15 +353,15 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:"}}
     ],
 )
 def test_prompt_text__any_shape__readable_text(request_body: Any, text: str) -> None:
-    assert prompt_text(json.dumps(request_body).encode()) == text
+    assert prompt_text(json.dumps(request_body).encode()).decode() == text
 
 
 def test_texts__odd_bytes__never_fail() -> None:
     for content in (b"", b"{", b"\xff\xfe", b"null", b"[" * 100_000, b'{"messages": NaN}'):
-        assert prompt_text(content) == ""
-    assert completion_text(b'{"choices": [{"message": {"content": "a\\ud800b"}}, 1, {}]}') == "a?b"
+        assert prompt_text(content) == b""
+    assert completion_text(b'{"choices": [{"message": {"content": "a\\ud800b"}}, 1, {}]}') == b"a?b"
     long = json.dumps({"messages": [{"role": "user", "content": "ü" * 2_000_000}]}).encode()
-    assert len(prompt_text(long)) == MAX_CHARACTERS
+    assert len(prompt_text(long).decode()) == MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(

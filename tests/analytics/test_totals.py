@@ -177,8 +177,9 @@ def test_totals__place_given_up_within_a_batch__figures_begin_anew(
 ) -> None:
     monkeypatch.setattr(labels, "IDLE_SECONDS", -1)
     monkeypatch.setattr(labels, "MAX_SETS", 1)
-    for name in ("first", "second", "first"):
-        write_models(spool, 1, project_id=str(UUID(int=1)), name=name)
+    # Requests of one kind are counted together, so that the first model comes again with another kind.
+    for name, cache in (("first", "skip"), ("second", "skip"), ("first", "hit")):
+        write_models(spool, 1, project_id=str(UUID(int=1)), name=name, cache_status=cache)
 
     drain(spool, fake)
 

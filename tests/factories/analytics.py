@@ -8,8 +8,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from analytics.clickhouse import client
+from analytics.request_log.columns import INGESTED, Columns, values_of
 from analytics.request_log.record import Outcome, RequestRecord, SpoolEntry
+from analytics.shipper.columns import to_columns
 from analytics.shipper.loop import Shipper
+from analytics.spool.frames import encode_meta
+from analytics.spool.reader import Frame
 from analytics.spool.writer import SpoolWriter
 
 _latest = 0
@@ -50,6 +54,18 @@ def make_record(**values: Any) -> RequestRecord:
 
 def make_entry(request: bytes = b"", response: bytes = b"", **values: Any) -> SpoolEntry:
     return SpoolEntry(make_record(**values), request, response)
+
+
+def ingested(entry: SpoolEntry) -> dict[str, Any]:
+    """Returns the row of `ingest` that the shipper makes of an entry."""
+    frame = Frame(0, 0, encode_meta(entry.record), entry.request, entry.response)
+    (row,) = rows_of(to_columns([frame]))
+    return dict(zip(INGESTED, row, strict=True))
+
+
+def rows_of(columns: Columns) -> list[tuple[Any, ...]]:
+    """Returns the rows of a batch, with the columns that it leaves out."""
+    return list(zip(*(values_of(columns, name) for name in INGESTED), strict=True))
 
 
 def store(directory: Path, *entries: SpoolEntry) -> None:

@@ -57,7 +57,7 @@ def _plain(text: str) -> str:
 
 
 def _matches(entry: SpoolEntry, terms: list[str]) -> bool:
-    sides = (_plain(prompt_text(entry.request)), _plain(completion_text(entry.response)))
+    sides = (_plain(prompt_text(entry.request).decode()), _plain(completion_text(entry.response).decode()))
     return all(any(_plain(term) in side for side in sides) for term in terms)
 
 
@@ -97,7 +97,7 @@ def test_search__every_three_characters_of_a_text__are_found(
     text, project = data.draw(mixed), uuid.uuid4()
     entry = make_entry(**chat("", text), project_id=str(project))
     store(tmp_path_factory.mktemp("spool"), entry, make_entry(**chat("", ""), project_id=str(project)))
-    stored = completion_text(entry.response)
+    stored = completion_text(entry.response).decode()
     threes = {_plain(stored)[start : start + 3] for start in range(len(_plain(stored)) - 2)}
 
     for three in sorted(three for three in threes if "\x00" not in three):

@@ -198,9 +198,9 @@ def test_texts_are_those_of_the_bodies(plan: Plan) -> None:
         body = json.loads(row.request)
         assert body["model"] == row.requested_model
         assert body.get("stream", False) == row.is_stream
-        assert prompt_text(row.request.encode()) == row.prompt
+        assert prompt_text(row.request.encode()).decode() == row.prompt
         assert row.prompt[:200] == row.prompt_preview
-        assert completion_text(row.response.encode()) == row.completion
+        assert completion_text(row.response.encode()).decode() == row.completion
         assert bool(row.completion) == (row.outcome == "success") or row.outcome == "cancelled"
         if row.response:
             assert json.loads(row.response)["model"] == row.model

@@ -25,10 +25,10 @@ def test_exchanges_are_bodies_and_the_texts_the_shipper_finds_in_them(file: Path
     for exchange in texts.exchanges:
         body = _body(exchange, "[Bade Fogu] ")
         assert json.loads(body)["messages"][-1]["role"] == "user"
-        assert prompt_text(body) == f"{exchange.prompt_head}[Bade Fogu] {exchange.prompt_tail}"
+        assert prompt_text(body).decode() == f"{exchange.prompt_head}[Bade Fogu] {exchange.prompt_tail}"
         for text, quoted in ((exchange.answer, exchange.answer_json), (exchange.begun_answer, exchange.begun_json)):
             answer = f'{{"choices":[{{"message":{{"role":"assistant","content":{quoted}}}}}]}}'
-            assert completion_text(answer.encode()) == text
+            assert completion_text(answer.encode()).decode() == text
         assert exchange.answer
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import json
 
-import msgspec
 import pytest
 
-from analytics.request_log.columns import INGESTED
-from analytics.shipper.rows import to_row
-from analytics.spool.reader import Frame
+from tests.factories.analytics import ingested
 from tests.fakes.scripted import ScriptedServer, raw, status
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway, GatewayService
@@ -124,9 +121,8 @@ def test_answer_in_the_vendors_protocol__is_stored_as_a_chat_completion(
     _, request_id, _ = ask(gateway, body)
 
     (entry,) = gateway.service.spooled.of_request(request_id)
-    row = to_row(Frame(0, 0, msgspec.json.encode(entry.record), entry.request, entry.response))
-    stored = dict(zip(INGESTED, row, strict=True))
-    assert stored["completion"] == "Hello"
+    stored = ingested(entry)
+    assert stored["completion"] == b"Hello"
     assert json.loads(stored["response"])["choices"][0]["message"]["content"] == "Hello"
     assert json.loads(stored["request"])["messages"][-1]["content"] == "Hi"
 

@@ -6,13 +6,10 @@ import json
 from typing import Any
 
 import httpx2
-import msgspec
 import openai
 import pytest
 
-from analytics.request_log.columns import INGESTED
-from analytics.shipper.rows import to_row
-from analytics.spool.reader import Frame
+from tests.factories.analytics import ingested
 from tests.fakes.scripted import ScriptedServer, completion, raw, status, stream
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway, GatewayService
@@ -122,9 +119,8 @@ def test_answer_in_the_vendors_protocol__is_stored_as_a_chat_completion(
     request_id = ask(gateway, body).headers["x-request-id"]
 
     (entry,) = gateway.service.spooled.of_request(request_id)
-    row = to_row(Frame(0, 0, msgspec.json.encode(entry.record), entry.request, entry.response))
-    stored = dict(zip(INGESTED, row, strict=True))
-    assert stored["completion"] == "Hello"
+    stored = ingested(entry)
+    assert stored["completion"] == b"Hello"
     message = json.loads(stored["response"])["choices"][0]["message"]
     assert [item["type"] for item in message["provider_specific_fields"]["output"]] == ["web_search_call"]
 

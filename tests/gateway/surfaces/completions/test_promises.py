@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 
-import msgspec
 import pytest
 
-from analytics.request_log.columns import INGESTED
-from analytics.shipper.rows import to_row
-from analytics.spool.reader import Frame
+from tests.factories.analytics import ingested
 from tests.fakes.scripted import Step, answer, raw
 from tests.gateway.cache.test_cache import wait_until_stored
 from tests.gateway.conftest import Routed
@@ -90,9 +87,8 @@ def test_record__holds_the_prompt_and_the_text(routed: Routed, model: str, strea
     got = post(gateway, {"model": model, "prompt": "Once", "stream": stream})
 
     (entry,) = gateway.service.entries(got.headers["x-request-id"])
-    row = to_row(Frame(0, 0, msgspec.json.encode(entry.record), entry.request, entry.response))
-    stored = dict(zip(INGESTED, row, strict=True))
+    stored = ingested(entry)
     assert stored["operation"] == "completions"
-    assert "Once" in str(stored["prompt"])
-    assert str(stored["completion"]).strip() in ("Hello from upstream", "upon a time")
+    assert b"Once" in stored["prompt"]
+    assert stored["completion"].strip() in (b"Hello from upstream", b"upon a time")
     assert json.loads(stored["response"])["choices"][0]["finish_reason"] in ("stop", "length")
