@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.clickhouse.engine.byte_reader import ByteReader, PacketError
-from analytics.clickhouse.engine.native_blocks import BLOCK_INFO, encode_string, encode_varint, read_wire_block
+from analytics.clickhouse.engine.native_blocks import (
+    BLOCK_INFO,
+    copy_wire_block,
+    encode_string,
+    encode_varint,
+    read_wire_block,
+)
 from analytics.clickhouse.engine.native_types import (
     Fixed,
     LowCardinality,
@@ -72,6 +78,40 @@ def test_string__longer_than_its_limit__is_refused_before_it_is_read() -> None:
 def test_read_wire_block__above_the_limit__is_refused() -> None:
     with pytest.raises(PacketError, match="more than 10 bytes"):
         read_wire_block(ByteReader(wire_block(["x" * 100])), limit=10)
+
+
+@pytest.mark.parametrize("texts", [["x" * 20_000] * 1000, ["x" * 20_000_000]], ids=["many strings", "a long string"])
+def test_copy_wire_block__column_of_many_bytes__is_never_in_memory_as_a_whole(texts: list[str]) -> None:
+    stream, written = memoryview(wire_block(texts)), bytearray()
+    most = 0
+
+    def receive(limit: int) -> bytes:
+        nonlocal stream, most
+        most = max(most, len(reader.buffer))
+        piece, stream = bytes(stream[:limit]), stream[limit:]
+        return piece
+
+    reader = ByteReader(receive=receive)
+
+    columns, rows = copy_wire_block(reader, written.extend, limit=1 << 30)
+
+    assert ([column.name for column in columns], rows) == (["s"], len(texts))
+    assert written == native_block(texts)
+    assert most < 1 << 20
+
+
+def test_copy_wire_block__above_the_limit__is_refused_before_it_is_received() -> None:
+    sent = 0
+
+    def receive(limit: int) -> bytes:
+        nonlocal sent
+        head = b"" if sent else BLOCK_INFO + encode_varint(1) + encode_varint(1) + encode_string("s")
+        sent += limit
+        return head + encode_string("String") + b"\0" + encode_varint(2**40) if head else bytes(limit)
+
+    with pytest.raises(PacketError, match="more than 1000000 bytes"):
+        copy_wire_block(ByteReader(receive=receive), bytearray().extend, limit=1_000_000)
+    assert sent < 4_000_000
 
 
 def test_read_wire_block__cut_short__is_the_end_of_the_stream() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _READ_SIZE = 1 << 18
 
@@ -14,18 +15,37 @@ class PacketError(Exception):
 class ByteReader:
     """A growing buffer with a position. `receive(n)` returns at most n further bytes, b"" at the end of the stream.
 
-    Positions stay valid until `compact()`, so a caller can cut out the bytes that it has read.
+    Positions stay valid until `compact()`, so a caller can cut out the bytes that it has read; but not while they are
+    `passed_on`.
     """
 
     def __init__(self, data: bytes = b"", receive: Callable[[int], bytes] | None = None) -> None:
         self.buffer = bytearray(data)
         self.position = 0
         self._receive = receive
+        self._write: Callable[[memoryview], object] | None = None
 
     def compact(self) -> None:
         """Drops the bytes that have been read."""
         del self.buffer[: self.position]
         self.position = 0
+
+    @contextmanager
+    def passed_on(self, write: Callable[[memoryview], object]) -> Iterator[None]:
+        """Gives the bytes that are read from here on to `write`. They leave the buffer before more are received, so
+        that a column of any size takes no more memory than what is received at once."""
+        self.compact()
+        self._write = write
+        try:
+            yield
+            self._pass_on(write)
+        finally:
+            self._write = None
+
+    def _pass_on(self, write: Callable[[memoryview], object]) -> None:
+        with memoryview(self.buffer) as buffer, buffer[: self.position] as read:
+            write(read)
+        self.compact()
 
     @property
     def pending(self) -> int:
@@ -35,6 +55,8 @@ class ByteReader:
     def need(self, count: int) -> None:
         """Fills the buffer to `count` unread bytes. Raises EOFError when the stream ends before."""
         missing = self.position + count - len(self.buffer)
+        if missing > 0 and self._write is not None:
+            self._pass_on(self._write)
         while missing > 0:
             chunk = self._receive(max(missing, _READ_SIZE)) if self._receive else b""
             if not chunk:
@@ -43,6 +65,11 @@ class ByteReader:
             missing -= len(chunk)
 
     def skip(self, count: int) -> None:
+        # A long value that is passed on need not be in the buffer as a whole.
+        while self._write is not None and count > _READ_SIZE:
+            self.need(_READ_SIZE)
+            self.position += _READ_SIZE
+            count -= _READ_SIZE
         self.need(count)
         self.position += count
 

@@ -91,8 +91,8 @@ def read_wire_block(reader: ByteReader, *, limit: int) -> Block:
 def copy_wire_block(
     reader: ByteReader, write: Callable[[memoryview], object], *, limit: int
 ) -> tuple[tuple[Column, ...], int]:
-    """Writes the next block of a client in FORMAT Native, piece by piece, so that no more than a column is in memory;
-    nothing of a block without rows. Returns its columns and its number of rows.
+    """Writes the next block of a client in FORMAT Native, piece by piece as it is received; nothing of a block without
+    rows. Returns its columns and its number of rows.
 
     Raises PacketError for one malformed or above `limit` bytes, of which a part may have been written.
     """
@@ -100,27 +100,37 @@ def copy_wire_block(
     column_count, rows = reader.varint(), reader.varint()
     if column_count > _MAX_COLUMNS or rows > _MAX_ROWS:
         raise PacketError(f"a block has {column_count} columns and {rows} rows")
-    if rows:
-        write(memoryview(encode_varint(column_count) + encode_varint(rows)))
+    target = _Limited(write if rows else _drop, limit)
+    target.write(memoryview(encode_varint(column_count) + encode_varint(rows)))
     columns = []
-    size = 0
     for _ in range(column_count):
-        reader.compact()
-        column = Column(reader.string(), reader.string())
+        with reader.passed_on(target.write):
+            column = Column(reader.string(), reader.string())
         columns.append(column)
-        head = reader.position
         if reader.byte():
             raise PacketError(f"column {column.name} comes in a custom serialization")
-        start = reader.position
-        _skip_column_data(reader, column, rows)
-        size += reader.position - start
-        if size > limit:
-            raise PacketError(f"a block has more than {limit} bytes")
-        if rows:
-            with memoryview(reader.buffer) as buffer, buffer[:head] as names, buffer[start : reader.position] as data:
-                write(names)
-                write(data)
+        with reader.passed_on(target.write):
+            _skip_column_data(reader, column, rows)
     return tuple(columns), rows
+
+
+class _Limited:
+    """Writes up to `limit` bytes, and raises PacketError for more."""
+
+    def __init__(self, write: Callable[[memoryview], object], limit: int) -> None:
+        self._write = write
+        self._limit = limit
+        self._size = 0
+
+    def write(self, piece: memoryview) -> None:
+        self._size += len(piece)
+        if self._size > self._limit:
+            raise PacketError(f"a block has more than {self._limit} bytes")
+        self._write(piece)
+
+
+def _drop(piece: memoryview) -> None:
+    """Takes the names of a block's columns when it has no rows."""
 
 
 def _column_data(reader: ByteReader, column: Column, rows: int) -> bytearray:
