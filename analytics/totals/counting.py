@@ -69,12 +69,12 @@ class Counting:
         self._usage_of_batch.clear()
         self._keys_of_batch.clear()
         # A batch has few kinds of requests, so that labels are looked up for each kind and not for each row.
-        places: defaultdict[_Kind, list[int]] = defaultdict(list)
-        for place, kind in enumerate(map(_Kind._make, zip(*_columns(columns, _Kind._fields), strict=True))):
-            places[kind].append(place)
+        places: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+        for place, values in enumerate(zip(*_columns(columns, _Kind._fields), strict=True)):
+            places[values].append(place)
         summed = _columns(columns, _SUMMED)
         calls = _calls(values_of(columns, "attempts"))
-        for kind, chosen in places.items():
+        for kind, chosen in ((_Kind(*values), found) for values, found in places.items()):
             self._add(kind, [[values[place] for place in chosen] for values in summed], now)
             if kind.outcome == Outcome.SUCCESS:
                 latencies, first_outputs = summed[-2:]

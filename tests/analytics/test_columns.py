@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from types import FrameType
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +21,8 @@ from analytics.shipper.columns import chat_response, to_columns
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.spool.frames import encode_meta
 from analytics.spool.reader import Frame
+from analytics.totals.counting import Counting
+from analytics.totals.figures import Totals
 from tests.factories.analytics import make_entry, rows_of
 
 _LATEST = 2_493_072_000 * 10**6
@@ -116,3 +120,35 @@ def test_columns__of_a_record_that_fits_none__are_refused(values: dict[str, Any]
 
 def test_columns__of_no_frames__are_none() -> None:
     assert to_columns([]) == {}
+
+
+def test_columns__of_plain_requests__enter_few_functions_for_each() -> None:
+    """What rows share is done for a column at once. The count of functions of Python does not depend on the machine."""
+    request = msgspec.json.encode({"messages": [{"role": "system", "content": "Be kind."}, {"role": "user"}]})
+    response = msgspec.json.encode({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})
+    project = str(UUID(int=1))
+    attempts = (AttemptRecord("openai", "gpt-4o-mini"),)
+    frames = [frame_of(make_entry(request, response, attempts=attempts, project_id=project)) for _ in range(640)]
+    to_columns(frames)
+
+    entered = _functions_entered(lambda: to_columns(frames))
+    counted = _functions_entered(lambda: Counting(Totals(since=0)).add(to_columns(frames))) - entered
+
+    # Bodies and their texts are the only thing that is looked at one by one.
+    assert entered / len(frames) < 24
+    assert counted / len(frames) < 3
+
+
+def _functions_entered(run: Callable[[], object]) -> int:
+    entered = 0
+
+    def note(_: FrameType, event: str, __: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return entered
