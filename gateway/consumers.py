@@ -15,7 +15,7 @@ from gateway.errors import MethodNotAllowedError, require_method
 from gateway.http.consumer import SharedConsumer
 from gateway.model_list.answers import ModelForm, model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
-from gateway.pipeline.plan import SENDER, begin
+from gateway.pipeline.plan.begin import SENDER, begin
 from gateway.pipeline.run import run
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.headers import read_headers

@@ -1,0 +1,169 @@
+"""One plain request under way: from the write to its provider to the answer, or to the stages."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from typing import Any, Final
+
+import msgspec
+
+from analytics.request_log.record import CLIENT_REQUEST_ID, SpoolEntry
+from analytics.spool.inflight import InflightRequest
+from core.http.tracebacks import class_and_place
+from gateway.pipeline.context import RequestState
+from gateway.pipeline.plan.begun import BegunTransport
+from gateway.pipeline.plan.plans import Plan
+from gateway.pipeline.plan.records import record_of
+from gateway.pipeline.run import serve
+from gateway.protocol.arrived import ArrivedRequest
+from gateway.protocol.headers import ECHOED_REQUEST_ID, RequestHeaders
+from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Scope, Send
+from gateway.runtime.runtime import Runtime
+from integrations.providers.base import ParsedResponse
+from integrations.providers.errors import ProviderError
+from integrations.transport.base import BegunResponse
+
+logger = logging.getLogger("gateway.request")
+_NOT_YET: Any = None
+
+
+class Exchange(msgspec.Struct):
+    """One plain request and its provider's answer. `client_id` and `user_id` are empty where the client sent none;
+    `sent` is what the provider gets of `body`; `started` and `called_at` come from `perf_counter`."""
+
+    runtime: Runtime
+    plan: Plan
+    client: ArrivedRequest
+    headers: RequestHeaders
+    client_id: str
+    user_id: str
+    body: bytes
+    sent: bytes
+    request_id: str
+    arrived_us: int
+    started: float
+    called_at: float = 0.0
+    slot: int = -1
+    # Set once the request is written, before anything calls back.
+    response: BegunResponse = _NOT_YET
+
+    def begin(self) -> bool:
+        """Asks the provider. Returns False, and has sent nothing, where that has to be waited for."""
+        plan, record = self.plan, self.plan.record
+        self.called_at = time.perf_counter()
+        # First, so that a request whose worker is killed right after the write is on record too.
+        self.slot = self.runtime.inflight.begin(
+            InflightRequest(
+                self.request_id,
+                record.project_id,
+                self.arrived_us,
+                record.api_key_id,
+                record.requested_model,
+                False,
+                self.headers.session_id,
+                self.user_id,
+                record.retention_days,
+                team_id=record.team_id,
+            )
+        )
+        try:
+            response = self.runtime.transport.begin(plan.head, self.sent, plan.timeouts, self._on_news)
+        except ProviderError:
+            response = None
+        if response is None:
+            self.runtime.inflight.end(self.slot)
+            return False
+        self.response = response
+        self.client.on_change = self._go_by_stages
+        return True
+
+    def _on_news(self) -> None:
+        """Answers once the provider's answer is whole, and leaves anything but a conforming one to the stages."""
+        response, runtime = self.response, self.runtime
+        now = time.perf_counter()
+        if now - self.started > runtime.deadlines.total or not self.client.takes_answer:
+            self._go_by_stages()
+        elif not response.complete:
+            if not response.keep_waiting():
+                self._go_by_stages()
+        elif response.status != 200 or response.buffered > runtime.answer_bytes:
+            self._go_by_stages()
+        else:
+            self._finish(now)
+
+    def _finish(self, now: float) -> None:
+        plan, runtime, body = self.plan, self.runtime, self.response.body()
+        answer = None if body is None else _conforming(plan, body)
+        if body is None or answer is None:
+            self._go_by_stages()
+            return
+        try:
+            record = record_of(self, answer, now)
+            head = self._head(len(body))
+        except Exception as error:
+            logger.error("plan.failed request_id=%s error=%s", self.request_id, class_and_place(error))
+            self._go_by_stages()
+            return
+        self.response.on_news = None
+        self.response.close()
+        runtime.health.note_success(plan.attempt.target, (now - self.called_at) * 1000)
+        logs_content = plan.snapshot.settings.log_content
+        runtime.spool.append(SpoolEntry(record, self.body, body) if logs_content else SpoolEntry(record))
+        runtime.inflight.end(self.slot)
+        runtime.planned += 1
+        self.client.answer(head, body)
+
+    def _head(self, length: int) -> bytes:
+        """Returns the lines of the answer's headers, and the empty line behind them."""
+        ids = self.request_id.encode()
+        if self.client_id:
+            ids += b"\r\n%b: %b" % (ECHOED_REQUEST_ID, self.client_id.encode())
+        return _HEAD % (length, ids, self.plan.served)
+
+    def _go_by_stages(self) -> None:
+        """Hands the request over to the stages, once."""
+        self.response.on_news = None
+        self.client.start(self._stages)
+
+    async def _stages(self, scope: Scope, receive: Receive, send: Send) -> None:
+        plan, reply = self.plan, Reply(send, self.request_id)
+        reply.writer = scope["extensions"][RESPONSE_WRITER]
+        state = RequestState(
+            self.request_id, self.arrived_us, self.started, plan.snapshot, plan.key, self.headers, slot=self.slot
+        )
+        if self.client_id:
+            reply.ids.append((ECHOED_REQUEST_ID, self.client_id.encode()))
+            state.attributes[CLIENT_REQUEST_ID] = self.client_id
+        transport = BegunTransport(self.runtime.transport, self.response, state.routing, self.called_at)
+        try:
+            await serve(dataclasses.replace(self.runtime, transport=transport), state, self._body_and(receive), reply)
+        finally:
+            self.response.close()
+
+    def _body_and(self, receive: Receive) -> Receive:
+        """Returns what receives the body, even of a client that has left since, and then what `receive` does."""
+        waiting = [{"type": "http.request", "body": self.body}]
+
+        async def received() -> Any:
+            message = await receive()
+            return waiting.pop() if waiting else message
+
+        return received
+
+
+_HEAD: Final = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n"
+
+
+def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
+    """Returns the answer that the client gets as it came, None for any other."""
+    try:
+        answer = plan.adapter.conforming(body)
+    except RecursionError:
+        return None
+    usage = None if answer is None else answer.usage
+    if usage is None or not usage.prompt_tokens or not usage.completion_tokens or usage.estimated:
+        return None
+    # The answer to a request without a price has a warning, unless its provider states the cost.
+    return None if plan.price is None and usage.stated_cost is not None else answer
