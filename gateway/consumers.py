@@ -15,7 +15,7 @@ from gateway.errors import MethodNotAllowedError, require_method
 from gateway.http.consumer import SharedConsumer
 from gateway.model_list.answers import ModelForm, model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
-from gateway.pipeline.plan.begin import SENDER, begin
+from gateway.pipeline.plan.begin import OPERATIONS, SENDER, begin
 from gateway.pipeline.run import run
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.headers import read_headers
@@ -45,7 +45,7 @@ class SurfaceConsumer(SharedConsumer):
 
     def __init__(self, surface: Surface) -> None:
         self.surface = surface
-        self.begins = settings.GATEWAY_PLANS and surface is CHAT
+        self.begins = settings.GATEWAY_PLANS and surface.operation in OPERATIONS
         """Whether the web worker calls `begin` for a request that has arrived whole, before it starts a task."""
         self.path = operation_names(surface.operation).route.removeprefix(ROOT)
         self._reply = reply_of(surface)
@@ -61,7 +61,7 @@ class SurfaceConsumer(SharedConsumer):
 
     def begin(self, request: ArrivedRequest) -> bool:
         """Returns whether a plan answers the request."""
-        return begin(current_runtime(), request)
+        return begin(current_runtime(), self.surface, request)
 
 
 _IN_ORDER: Final[tuple[Surface, ...]] = (

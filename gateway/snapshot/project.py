@@ -64,7 +64,7 @@ class ProjectSnapshot:
     model_lists: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
     # The attempts that `select` has computed for models that are requested without routing preferences.
     plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    # The plans of plain requests by key and model (`gateway.pipeline.plan`).
+    # The plans of plain requests by operation, key and model (`gateway.pipeline.plan`).
     plans: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     # Whether any prompt has a rollout that runs or is paused.
     has_rollouts: bool = field(init=False, default=False, repr=False, compare=False)

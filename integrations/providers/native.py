@@ -35,6 +35,13 @@ class NativeAdapter(Adapter, Protocol):
         ...
 
     @property
+    def passes_plain(self) -> bool:
+        """Returns whether a request of texts and common parameters alone goes out as it came where it names the model
+        as the provider does and the project asks for no cache markers, under a head that only `forward_headers`
+        change."""
+        ...
+
+    @property
     def keeps_state(self) -> bool:
         """Returns whether the provider keeps what a request produced, for later requests to name it."""
         ...

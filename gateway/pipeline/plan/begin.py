@@ -13,38 +13,41 @@ from __future__ import annotations
 
 import logging
 import time
-from operator import itemgetter
 from typing import Final
 
 from core.errors import ApplicationError
 from core.http.tracebacks import class_and_place
 from gateway.pipeline.authenticate import authenticate_known
-from gateway.pipeline.marked_documents import MARK
 from gateway.pipeline.plan.exchange import Exchange
-from gateway.pipeline.plan.plans import Plan, add_plan, plans_of
+from gateway.pipeline.plan.plans import kept, plan_for, plans_of
+from gateway.pipeline.plan.sent import sent
 from gateway.pipeline.run import Sender
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.client_ids import valid_id
 from gateway.protocol.headers import RequestHeaders, read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.wire import ChatCompletionRequest, LazyFields, decode_request, is_plain, streams
+from gateway.protocol.wire import ChatCompletionRequest, convert_request, decode_request, streams
 from gateway.runtime.runtime import Runtime
-from integrations.providers.base import ChatRequest
-from integrations.providers.common.search import find
+from gateway.surfaces.base import Surface
+from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.messages.surface import SURFACE as MESSAGES
+from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from integrations.providers.errors import ProviderError
 
 logger = logging.getLogger("gateway.request")
 
 SENDER: Final = "prompt_gateway.sender"
 """The entry of a request's scope with its `Sender`, where `begin` has found it before it declined."""
-_name_of = itemgetter(0)
+_READERS: Final = {surface.operation: surface.read_plain for surface in (MESSAGES, RESPONSES)}
+OPERATIONS: Final = frozenset({CHAT.operation, *_READERS})
+"""The operations whose plain requests have plans."""
 
 
-def begin(runtime: Runtime, client: ArrivedRequest) -> bool:
+def begin(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> bool:
     """Begins to answer a request by its plan. Returns False, and has sent nothing, for one without a plan, and where
     the provider cannot be asked at once."""
     try:
-        exchange = _exchange_for(runtime, client)
+        exchange = _exchange_for(runtime, surface, client)
         return exchange is not None and client.takes_answer and exchange.begin()
     except (ApplicationError, ProviderError, RecursionError):
         return False  # The stages answer and record what is wrong with the request.
@@ -53,7 +56,7 @@ def begin(runtime: Runtime, client: ArrivedRequest) -> bool:
         return False
 
 
-def _exchange_for(runtime: Runtime, client: ArrivedRequest) -> Exchange | None:
+def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> Exchange | None:
     """Returns the exchange that answers the request, None for a request without a plan. Raises ApplicationError,
     ProviderError and RecursionError for one that the stages refuse."""
     arrived_us, started = time.time_ns() // 1000, time.perf_counter()
@@ -65,14 +68,17 @@ def _exchange_for(runtime: Runtime, client: ArrivedRequest) -> Exchange | None:
     if found is None:
         return None
     client.scope[SENDER] = Sender(headers, found)
-    plans = plans_of(*found)
-    if plans is None:
+    plans = plans_of(found, surface)
+    asked = None if plans is None else _asked(surface, body)
+    if plans is None or asked is None:
         return None
-    request = decode_request(body)
-    plan = plans[request.model] if request.model in plans else add_plan(plans, runtime, found, request.model)
-    sent = _forwarded(request, headers, body, plan) if plan is not None else None
-    if plan is None or sent is None:
+    request, logged = asked
+    name = request.model
+    plan = plans[name] if name in plans else kept(plans, name, plan_for(runtime, found, surface, name))
+    upstream = None if plan is None else sent(request, headers, body, plan)
+    if plan is None or upstream is None:
         return None
+    head, passed = upstream
     return Exchange(
         runtime=runtime,
         plan=plan,
@@ -81,7 +87,9 @@ def _exchange_for(runtime: Runtime, client: ArrivedRequest) -> Exchange | None:
         client_id=valid_id(headers.client_request_id) if headers.client_request_id else "",
         user_id=headers.user_id or request.user or "",
         body=body,
-        sent=sent,
+        logged=logged,
+        head=head,
+        sent=passed,
         request_id=new_request_id(),
         arrived_us=arrived_us,
         started=started,
@@ -95,38 +103,10 @@ def _asks_for_nothing(headers: RequestHeaders) -> bool:
     )
 
 
-def _forwarded(request: ChatCompletionRequest, headers: RequestHeaders, body: bytes, plan: Plan) -> bytes | None:
-    """Returns what the provider gets of the request, None where the stages have more to do than to forward it. Raises
-    ProviderError."""
-    passed_on = plan.attempt.credentials.forwarded_names
-    if (
-        (passed_on and not passed_on.isdisjoint(map(_name_of, headers.raw)))
-        or request.stream
-        or request.models is not None
-        or request.provider is not None
-        or request.prompt_config is not None
-        or request.prompt_variables is not None
-        or request.response_format is not None
-    ):
-        return None
-    if request.model == plan.sent_model and request.thinking is None:
-        for mark in plan.marks:
-            if find(body, mark) >= 0:
-                break
-        else:
-            return body  # The adapter would say the same.
-    if find(body, MARK) >= 0:
-        return None
-    attempt = plan.attempt
-    return plan.adapter.forwarded(
-        ChatRequest(
-            plan.sent_model,
-            False,
-            body,
-            LazyFields(body),
-            max_output=attempt.max_output,
-            cache_markers=plan.snapshot.settings.prompt_cache_markers,
-            is_plain=request.model == plan.sent_model and is_plain(request, body),
-            known_as=attempt.model if attempt.sent_model else "",
-        )
-    )
+def _asked(surface: Surface, body: bytes) -> tuple[ChatCompletionRequest, bytes] | None:
+    """Returns the request, and the chat completion that says the same; None for one of another protocol that is not
+    plain. Raises ValidationError."""
+    if surface is CHAT:
+        return decode_request(body), body
+    read = _READERS[surface.operation](body)
+    return None if read is None or read.fields is None else (convert_request(read.fields, read.body), read.body)

@@ -19,11 +19,13 @@ from gateway.pipeline.plan.records import record_of
 from gateway.pipeline.run import serve
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.headers import ECHOED_REQUEST_ID, RequestHeaders
-from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Scope, Send
+from gateway.protocol.reply import RESPONSE_WRITER, Receive, Scope, Send
 from gateway.runtime.runtime import Runtime
+from gateway.surfaces.reply import reply_of
 from integrations.providers.base import ParsedResponse
 from integrations.providers.errors import ProviderError
 from integrations.transport.base import BegunResponse
+from integrations.transport.request_head import RequestHead
 
 logger = logging.getLogger("gateway.request")
 _NOT_YET: Any = None
@@ -31,7 +33,8 @@ _NOT_YET: Any = None
 
 class Exchange(msgspec.Struct):
     """One plain request and its provider's answer. `client_id` and `user_id` are empty where the client sent none;
-    `sent` is what the provider gets of `body`; `started` and `called_at` come from `perf_counter`."""
+    `logged` is the chat completion that says what `body` does, `sent` what the provider gets behind `head`; `started`
+    and `called_at` come from `perf_counter`."""
 
     runtime: Runtime
     plan: Plan
@@ -40,6 +43,8 @@ class Exchange(msgspec.Struct):
     client_id: str
     user_id: str
     body: bytes
+    logged: bytes
+    head: RequestHead
     sent: bytes
     request_id: str
     arrived_us: int
@@ -65,11 +70,12 @@ class Exchange(msgspec.Struct):
                 self.headers.session_id,
                 self.user_id,
                 record.retention_days,
+                operation=record.operation,
                 team_id=record.team_id,
             )
         )
         try:
-            response = self.runtime.transport.begin(plan.head, self.sent, plan.timeouts, self._on_news)
+            response = self.runtime.transport.begin(self.head, self.sent, plan.timeouts, self._on_news)
         except ProviderError:
             response = None
         if response is None:
@@ -110,7 +116,7 @@ class Exchange(msgspec.Struct):
         self.response.close()
         runtime.health.note_success(plan.attempt.target, (now - self.called_at) * 1000)
         logs_content = plan.snapshot.settings.log_content
-        runtime.spool.append(SpoolEntry(record, self.body, body) if logs_content else SpoolEntry(record))
+        runtime.spool.append(SpoolEntry(record, self.logged, body) if logs_content else SpoolEntry(record))
         runtime.inflight.end(self.slot)
         runtime.planned += 1
         self.client.answer(head, body)
@@ -128,10 +134,17 @@ class Exchange(msgspec.Struct):
         self.client.start(self._stages)
 
     async def _stages(self, scope: Scope, receive: Receive, send: Send) -> None:
-        plan, reply = self.plan, Reply(send, self.request_id)
+        plan, reply = self.plan, reply_of(self.plan.surface)(send, self.request_id)
         reply.writer = scope["extensions"][RESPONSE_WRITER]
         state = RequestState(
-            self.request_id, self.arrived_us, self.started, plan.snapshot, plan.key, self.headers, slot=self.slot
+            self.request_id,
+            self.arrived_us,
+            self.started,
+            plan.snapshot,
+            plan.key,
+            self.headers,
+            surface=plan.surface,
+            slot=self.slot,
         )
         if self.client_id:
             reply.ids.append((ECHOED_REQUEST_ID, self.client_id.encode()))
@@ -159,8 +172,8 @@ _HEAD: Final = b"content-type: application/json\r\ncontent-length: %d\r\nx-reque
 def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
     """Returns the answer that the client gets as it came, None for any other."""
     try:
-        answer = plan.adapter.conforming(body)
-    except RecursionError:
+        answer = plan.read(body)
+    except (ProviderError, RecursionError):
         return None
     usage = None if answer is None else answer.usage
     if usage is None or not usage.prompt_tokens or not usage.completion_tokens or usage.estimated:

@@ -1,7 +1,10 @@
-"""Plans: what the stages would work out for each plain request, worked out once for a key and a model."""
+"""Plans: what the stages would work out for each plain request, worked out once for a key, a client
+protocol and a model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -21,39 +24,59 @@ from gateway.protocol.wire import NULL, LazyFields, decode_request
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.store import Found
+from gateway.surfaces.base import Surface
+from gateway.surfaces.chat.surface import CHAT
 from integrations.pricing.cost import Price, TokenUnits, token_units
 from integrations.providers.additions import with_headers
-from integrations.providers.base import ChatRequest, PassingAdapter
+from integrations.providers.base import Adapter, ChatRequest, ParsedResponse, PassingAdapter
 from integrations.providers.errors import ProviderError
+from integrations.providers.native import native_adapter
 from integrations.providers.usage import Usage
 from integrations.transport.base import Timeouts
 from integrations.transport.request_head import RequestHead, head_of
 
 # Clients choose the names of models, so the plans of a key are bounded.
 _MAX_MODELS = 200
+# They choose the headers of their protocol, too.
+_MAX_HEADS = 16
+ClientHeaders = tuple[tuple[str, str], ...]
 _MESSAGE = {"role": "user", "content": "Hello"}
 
 
 class Plan(NamedTuple):
-    """What all plain requests of a key for a model share.
+    """What all plain requests of a key for a model share that come by one client protocol.
 
-    `marks` are byte strings, one of which occurs in every body that names `sent_model` and has to change. `head` is
-    that of the provider's request, `record` what the stages would record, `served` the lines of the answer's headers
-    behind those with the ids. `units` make the cost of most answers, None where that takes decimals.
+    `adapter` is of the client's own protocol where `is_native`. `marks` are byte strings, one of which occurs in every
+    body that names `own_name` and has to change. `heads` are those of the provider's requests, by the headers of the
+    client's protocol that pass on with them (`passed_names`); `record` is what the stages would record, `served` the
+    lines of the answer's headers behind those with the ids. `read` returns the answer that a client may get as it came.
+    `units` make the cost of most answers, None where that takes decimals.
     """
 
     snapshot: ProjectSnapshot
     key: KeyRecord
+    surface: Surface
     attempt: Attempt
     sent_model: str
-    adapter: PassingAdapter
+    own_name: str | None
+    adapter: Adapter
+    is_native: bool
     marks: tuple[bytes, ...]
+    read: Callable[[bytes], ParsedResponse | None]
     price: Price | None
     units: TokenUnits | None
-    head: RequestHead
+    passed_names: tuple[str, ...]
+    heads: dict[ClientHeaders, RequestHead]
     timeouts: Timeouts
     record: RequestRecord
     served: bytes
+
+    def add_head(self, passed: ClientHeaders, head: RequestHead) -> RequestHead:
+        """Returns the head, and keeps it for requests with the same headers of the client's protocol."""
+        if len(self.heads) >= _MAX_HEADS:
+            self.heads.clear()
+        self.heads[passed] = head
+        return head
 
 
 Plans = dict[str, Plan | None]
@@ -77,54 +100,93 @@ def _forwards_alone(snapshot: ProjectSnapshot, key: KeyRecord) -> bool:
     )
 
 
-def _plan_for(runtime: Runtime, snapshot: ProjectSnapshot, key: KeyRecord, model: str) -> Plan | None:
+def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Plan | None:
     """Returns the plan of a project and key that forward alone; None for a model without one."""
+    snapshot, key = found
     attempts = only_attempt(snapshot, model)
     if attempts is None:
         return None
     try:
         (attempt,) = permitted(key, model, attempts) if key.is_restricted else attempts
-        credentials, adapter, sent_model = attempt.credentials, attempt.adapter, attempt.sent_model or attempt.model
-        if attempt.is_limited or credentials.sets_parameters or not isinstance(adapter, PassingAdapter):
+        passing = None if attempt.is_limited else _passing(attempt, surface)
+        if passing is None:
             return None
+        sent_model = attempt.sent_model or attempt.model
         body = msgspec.json.encode({"model": sent_model, "messages": [_MESSAGE]})
-        sample = ChatRequest(sent_model, False, body, LazyFields(body), is_plain=True)
-        head = head_of(with_headers(adapter.build_request(sample, credentials), credentials))
+        sample = ChatRequest(sent_model, False, body, LazyFields(body), body_model=sent_model, is_plain=True)
+        upstream = with_headers(passing.adapter.build_request(sample, attempt.credentials), attempt.credentials)
+        head = head_of(upstream)
     except (ApplicationError, ProviderError):
         return None
-    state = RequestState("", 0, 0.0, snapshot, key, RequestHeaders(), body, decode_request(body))
+    state = RequestState("", 0, 0.0, snapshot, key, RequestHeaders(), body, decode_request(body), surface=surface)
     state.serve_from(attempt)
+    state.answer.is_native = passing.is_native
     state.answer.usage, state.answer.first_output, state.routing.served_seconds = Usage(1, 1), 1.0, 1.0
     served = served_by(state)
     if any(b"\n" in value or b"\r" in value for _, value in served):
         return None
+    passes_natively = upstream.body is body and not snapshot.settings.prompt_cache_markers
     return Plan(
         snapshot,
         key,
+        surface,
         attempt,
         sent_model,
-        adapter,
-        (*adapter.marks, MARK, NULL),
+        sent_model if passes_natively or not passing.is_native else None,
+        passing.adapter,
+        passing.is_native,
+        (*passing.marks, MARK),
+        passing.read or partial(passing.adapter.parse_response, sample),
         state.routing.price,
         token_units(state.routing.price),
-        head,
+        passing.names,
+        {(): head},
         runtime.deadlines.within(runtime.deadlines.total),
         replace(record_of(state), requested_model=model),
         b"".join(b"%b: %b\r\n" % header for header in served),
     )
 
 
-def plans_of(snapshot: ProjectSnapshot, key: KeyRecord) -> Plans | None:
-    """Returns the plans of the key that have been made, None where its requests can have none."""
-    name = key.key_hash
-    if name not in snapshot.plans:
-        snapshot.plans[name] = {} if _forwards_alone(snapshot, key) else None
-    plans: Plans | None = snapshot.plans[name]
+class _Passing(NamedTuple):
+    """An adapter that passes plain requests on, and the plan's fields that come of it. `read` is None where the adapter
+    parses every answer alike."""
+
+    adapter: Adapter
+    is_native: bool
+    marks: tuple[bytes, ...] = ()
+    names: tuple[str, ...] = ()
+    read: Callable[[bytes], ParsedResponse | None] | None = None
+
+
+def _passing(attempt: Attempt, surface: Surface) -> _Passing | None:
+    """Returns what passes plain requests of the surface on to the attempt's provider; None where the stages translate
+    them."""
+    if attempt.credentials.sets_parameters:
+        return None
+    if surface is CHAT:
+        adapter = attempt.adapter
+        if not isinstance(adapter, PassingAdapter):
+            return None
+        return _Passing(adapter, False, (*adapter.marks, NULL), read=adapter.conforming)
+    native = native_adapter(attempt.provider, surface.operation)
+    if native is None or not native.passes_plain or not native.serves(attempt.model):
+        return None
+    return _Passing(native, True, names=native.forward_headers)
+
+
+def plans_of(found: Found, surface: Surface) -> Plans | None:
+    """Returns the plans of the key that have been made for the surface, None where its requests can have none."""
+    snapshot, key = found
+    of_keys = snapshot.plans.setdefault(surface.operation, {})
+    if key.key_hash not in of_keys:
+        of_keys[key.key_hash] = {} if _forwards_alone(snapshot, key) else None
+    plans: Plans | None = of_keys[key.key_hash]
     return plans
 
 
-def add_plan(plans: Plans, runtime: Runtime, found: Found, model: str) -> Plan | None:
+def kept(plans: Plans, model: str, plan: Plan | None) -> Plan | None:
+    """Returns the plan, and keeps it for the next request for the model."""
     if len(plans) >= _MAX_MODELS:
         plans.clear()
-    plan = plans[model] = _plan_for(runtime, *found, model)
+    plans[model] = plan
     return plan

@@ -7,6 +7,14 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.checks import decoded
+from integrations.providers.common.search import find
+
+# Items, tools and formats have a type, and nothing of a plain request has one. A text has its quotes escaped.
+_TYPE = b'"type"'
+_encode = msgspec.json.Encoder().encode
+
 Json = dict[str, Any]
 
 
@@ -25,6 +33,19 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
     temperature: float = 0.0
     top_p: float = 0.0
     user: str = ""
+
+
+def read_plain(body: bytes) -> SurfaceRequest | None:
+    """Returns a plain request, None for any other. Raises ValidationError."""
+    return None if find(body, _TYPE) >= 0 else plain_request(decoded(body))
+
+
+def plain_request(fields: Json) -> SurfaceRequest | None:
+    """Returns the request with these fields if it is plain."""
+    plain = plain_chat(fields)
+    if plain is None:
+        return None
+    return SurfaceRequest(_encode(plain), echo=fields, fields=plain, is_plain=True, is_translated=True)
 
 
 def plain_chat(fields: Json) -> Json | None:

@@ -66,6 +66,8 @@ class MessagesForwarder(Forwarder):
 class VendorForwarder(MessagesForwarder):
     """Forwards to hosts that follow the vendor, at the address and with the headers of their own adapters."""
 
+    passes_plain = True
+
     def __init__(self, adapter: AnthropicAdapter) -> None:
         super().__init__(adapter)
         self._endpoint = adapter.endpoint

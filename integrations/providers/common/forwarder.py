@@ -24,6 +24,7 @@ class Forwarder(ABC):
     forward_headers: tuple[str, ...] = ()
     takes_own_fields = False
     parameters: frozenset[str] = frozenset()
+    passes_plain = False
     keeps_state = False
 
     def __init__(self, adapter: DialectAdapter) -> None:

@@ -67,6 +67,7 @@ class ResponsesForwarder(Forwarder):
     """A native adapter (`providers/native.py`) of the Responses API, with the headers of the provider's own adapter."""
 
     parameters = _PARAMETERS
+    passes_plain = True
     keeps_state = True
 
     def __init__(self, adapter: OpenAIAdapter) -> None:
