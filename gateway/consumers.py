@@ -16,7 +16,7 @@ from gateway.http.consumer import SharedConsumer
 from gateway.model_list.answers import ModelForm, model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.plan.begin import OPERATIONS, SENDER, begin
-from gateway.pipeline.run import run
+from gateway.pipeline.run import Sender, run
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
@@ -56,7 +56,8 @@ class SurfaceConsumer(SharedConsumer):
         reply.writer = scope.get("extensions", _NO_EXTENSIONS).get(RESPONSE_WRITER)
         if scope["method"] != "POST":
             return reply.error(MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
-        reply.sender = scope.get(SENDER)
+        known = scope.get(SENDER)
+        reply.sender = None if known is None else Sender(*known)
         return run(current_runtime(), scope["headers"], receive, reply)
 
     def begin(self, request: ArrivedRequest) -> bool:

@@ -44,7 +44,9 @@ class Segment:
 
     def append(self, buffers: Sequence[bytes]) -> None:
         """Writes a whole frame, or nothing and raises OSError, because half a frame would damage the segment."""
-        size = sum(map(len, buffers))
+        size = 0
+        for buffer in buffers:
+            size += len(buffer)
         try:
             written = os.writev(self.fd, buffers)
         except OSError:

@@ -185,11 +185,14 @@ async def per_request(
     batches: int = 9,
     size: int = 20,
     connections: int = 1,
+    warm_up: int = 5,
     body_bytes: int = 1024,
 ) -> dict[str, float]:
-    """Returns what a request adds to the readings: the least of batches of `size` requests on each connection."""
+    """Returns what a request adds to the readings: the least of batches of `size` requests on each connection. Each
+    sends `warm_up` requests first, all in step, so that as many connections to the provider are open."""
     open_lanes = await lanes(endpoint, connections, body_bytes=body_bytes)
-    await asyncio.gather(*(lane.send(5) for lane in open_lanes))
+    for _ in range(warm_up):
+        await asyncio.gather(*(lane.send() for lane in open_lanes))
     found: list[Reading] = []
     for _ in range(batches):
         before = read()

@@ -41,6 +41,16 @@ class DirectCycle(OneWriteCycle):
     _event: asyncio.Event | None = None
     # The function of an endpoint that answers without a task (`gateway.protocol.arrived`).
     on_change: Callable[[], None] | None = None
+    memory: dict[str, Any]
+    # What every request begins with is the class's, which makes a request cheaper.
+    disconnected = False
+    more_body = True
+    response_started = False
+    response_complete = False
+    chunked_encoding = None
+    expected_content_length = 0
+    _buffered = 0
+    _has_arrived = False
 
     def __init__(
         self,
@@ -65,15 +75,7 @@ class DirectCycle(OneWriteCycle):
         self._start = start
         self.waiting_for_100_continue = expects_continue
         self.keep_alive = keep_alive
-        self.disconnected = False
-        self.more_body = True
-        self.response_started = False
-        self.response_complete = False
-        self.chunked_encoding = None
-        self.expected_content_length = 0
         self._pieces: list[bytes] = []
-        self._buffered = 0
-        self._has_arrived = False
 
     @property
     @override

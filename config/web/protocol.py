@@ -99,6 +99,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self.headers = []
         # The endpoint of a request that is held until its body is complete (`gateway.protocol.arrived`).
         self._held: Any = None
+        self._memory: dict[str, Any] = {}
+        # The headers of the last request that went to its endpoint directly, None before the first.
+        self._headers_before: Any = None
         self._hold: asyncio.TimerHandle | None = None
 
     @override
@@ -138,15 +141,22 @@ class BoundedProtocol(HttpToolsProtocol):
         limits = self._limits
         if len(self.headers) > limits.headers or len(self.url) > limits.url_bytes or self._unread > limits.head_bytes:
             self._check_head()
-        # An HTTP/1.1 request has one Host header, which names a host (RFC 9112, section 3.2).
-        names = list(map(_name_of, self.headers))
-        if names.count(b"host") != 1 or not is_host(self.headers[names.index(b"host")][1]):
-            self._check_host()
+        # Most clients send the same headers again, and those are not checked again.
+        is_known = self.headers == self._headers_before
+        if not is_known:
+            # An HTTP/1.1 request has one Host header, which names a host (RFC 9112, section 3.2).
+            names = list(map(_name_of, self.headers))
+            if names.count(b"host") != 1 or not is_host(self.headers[names.index(b"host")][1]):
+                self._check_host()
+        number = len(self.headers)
         parser = self.parser
         endpoint = self._direct.get(self.url)
         if endpoint is None:
             endpoint = self._named_endpoint()
         if endpoint is not None and self._is_plain_post():
+            if is_known:
+                # An endpoint that knows the list need not read it again.
+                self.headers = self._headers_before
             self._start_direct(endpoint)
         else:
             if not self.url.startswith(b"/"):
@@ -158,7 +168,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._since = self._guard.now
         self._unread = 0
         if not parser.should_upgrade():
-            self._trailers.headers = len(names)
+            self._trailers.headers = number
             self.headers = self._trailers
 
     @override
@@ -248,6 +258,7 @@ class BoundedProtocol(HttpToolsProtocol):
             expects_continue=self.expect_100_continue,
             keep_alive=self.parser.should_keep_alive(),
         )
+        cycle.memory, self._headers_before = self._memory, self.headers
         scope["extensions"] = {RESPONSE_WRITER: cycle}
         self.scope, self.cycle = scope, cycle
         if before is not None and not before.response_complete:

@@ -35,17 +35,22 @@ async def authenticate(snapshots: SnapshotStore, headers: RequestHeaders, scopes
     Raises AuthenticationError (401), PermissionDeniedError (403), ServiceUnavailableError when it cannot look
     the key up.
     """
-    key_hash = hash_key(_credential(headers))
+    key_hash = key_hash_of(headers)
     found = snapshots.find(key_hash) or await snapshots.resolve(key_hash)
     if found is None:
         raise AuthenticationError("The API key is not valid")
     return _checked(snapshots, found, headers, scopes)
 
 
-def authenticate_known(snapshots: SnapshotStore, headers: RequestHeaders) -> Found | None:
+def key_hash_of(headers: RequestHeaders) -> str:
+    """Returns the hash of the API key. Raises AuthenticationError without one."""
+    return hash_key(_credential(headers))
+
+
+def authenticate_known(snapshots: SnapshotStore, headers: RequestHeaders, key_hash: str) -> Found | None:
     """Returns what `authenticate` does, None for a key that this worker has to look up. Raises AuthenticationError,
     PermissionDeniedError."""
-    found = snapshots.find(hash_key(_credential(headers)))
+    found = snapshots.find(key_hash)
     return None if found is None else _checked(snapshots, found, headers, _GATEWAY)
 
 

@@ -36,7 +36,9 @@ def read_native(state: RequestState, reply: Reply) -> NativeRequest:
     body = state.body
     reply.request = request = state.surface.read(body)
     state.body = request.body
-    state.headers.session_id = state.headers.session_id or request.session_id
+    if request.session_id and not state.headers.session_id:
+        # A plan keeps the headers for the next request of the connection.
+        state.headers = msgspec.structs.replace(state.headers, session_id=request.session_id)
     own = body if request.is_plain else native_body(state.surface.forwarded(body))
     return NativeRequest(
         state.surface,

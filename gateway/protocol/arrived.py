@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from gateway.protocol.reply import Receive, Scope, Send
 
@@ -17,6 +17,8 @@ class ArrivedRequest(Protocol):
     """
 
     scope: Scope
+    memory: dict[str, Any]
+    """What an endpoint has noted of the connection, for its next request."""
     on_change: Callable[[], None] | None
 
     def whole_body(self) -> bytes:

@@ -6,6 +6,7 @@ import os
 import random
 import time
 
+_VARIANTS = "89ab"
 _random = random.Random(os.urandom(32))  # noqa: S311 - ids are unique, not secret; os.urandom per request costs more
 
 
@@ -18,7 +19,7 @@ os.register_at_fork(after_in_child=reseed)
 
 
 def new_request_id() -> str:
-    value = (time.time_ns() // 1_000_000) << 80 | 0x7 << 76 | _random.getrandbits(76)
-    value = value & ~(0x3 << 62) | 0x2 << 62
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    drawn: int = _random.getrandbits(80)
+    # `hex` takes a third of the time of a format. The digits of version and variant replace two of those drawn.
+    text = ((time.time_ns() // 1_000_000) << 80 | drawn).to_bytes(16, "big").hex()
+    return f"{text[:8]}-{text[8:12]}-7{text[13:16]}-{_VARIANTS[drawn >> 62 & 3]}{text[17:20]}-{text[20:]}"

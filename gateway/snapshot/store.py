@@ -45,7 +45,8 @@ class SnapshotStore:
     def __init__(self) -> None:
         self._by_project: dict[UUID, ProjectSnapshot] = {}
         self._by_hash: dict[str, Found] = {}
-        self._used: dict[UUID, float] = {}
+        # By the numbers of the ids, whose hashes need no call of Python's.
+        self._used: dict[int, float] = {}
         self._unknown: dict[str, float] = {}
         self._loading: dict[str, asyncio.Future[None]] = {}
         self._reading: Counter[UUID] = Counter()
@@ -97,7 +98,7 @@ class SnapshotStore:
         return self._versions[key]
 
     def note_use(self, project_id: UUID) -> None:
-        self._used[project_id] = time.monotonic()
+        self._used[project_id.int] = time.monotonic()
 
     async def refresh_project(self, project_id: UUID) -> None:
         """Re-reads a project after a change; keys made meanwhile become known. The old snapshot serves until then."""
@@ -149,7 +150,7 @@ class SnapshotStore:
 
     def _forget_idle(self) -> None:
         limit = time.monotonic() - _IDLE_SECONDS
-        for project_id in [p for p in self._by_project if self._used.get(p, limit) < limit]:
+        for project_id in [p for p in self._by_project if self._used.get(p.int, limit) < limit]:
             self._forget(project_id)
 
     async def _reload_projects(self) -> None:
@@ -202,7 +203,7 @@ class SnapshotStore:
             self._forget(project_id)
         self._by_project[project_id] = snapshot
         self._forget_composed()
-        self._used.setdefault(project_id, time.monotonic())
+        self._used.setdefault(project_id.int, time.monotonic())
         for key_hash, record in snapshot.keys.items():
             self._by_hash[key_hash] = (snapshot, record)
             self._unknown.pop(key_hash, None)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from analytics.request_log.record import DEFAULT_RETENTION_DAYS, Operation, Outcome, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool import writer as writer_module
-from analytics.spool.inflight import InflightRequest, InflightTable, read_table
+from analytics.spool.inflight import InflightRequest, InflightTable, kind_of, read_table
 from analytics.spool.interrupted import record_interrupted
 from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.writer import SpoolWriter
@@ -241,6 +242,26 @@ def test_inflight__begin_and_end__slots_are_used_again(spool: Path) -> None:
     assert begin(table) in slots
     table.close()
     assert table.path.exists()
+
+
+@pytest.mark.parametrize("caller", [("", ""), ("u", "s"), ("ü" * 200, "\udc80")])
+def test_inflight__of_a_kind__has_the_slot_of_its_own_request(spool: Path, caller: tuple[str, str]) -> None:
+    record = make_record()
+    user_id, session_id = caller
+    request = InflightRequest(
+        record.request_id, record.project_id, record.ts, 7, "gpt-4o", False, session_id, user_id, 30, team_id=2**40
+    )
+    other = msgspec.structs.replace(request, request_id="", ts=0, session_id="", user_id="", stream=False)
+    table = InflightTable(spool)
+    # What the slot held before is overwritten.
+    table.end(begin(table, session_id="before"))
+
+    table.end(table.begin_of(kind_of(other), record.request_id, record.ts, caller))
+    of_kind = table.path.read_bytes()
+    table.end(table.begin(request))
+
+    assert table.path.read_bytes() == of_kind
+    table.close()
 
 
 def test_inflight__closed_with_nothing_in_flight__leaves_no_file(spool: Path) -> None:

@@ -20,11 +20,10 @@ from core.http.tracebacks import class_and_place
 from gateway.pipeline.authenticate import authenticate_known
 from gateway.pipeline.plan.exchange import Exchange
 from gateway.pipeline.plan.plans import kept, plan_for, plans_of
+from gateway.pipeline.plan.sender import known_sender
 from gateway.pipeline.plan.sent import sent
-from gateway.pipeline.run import Sender
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.client_ids import valid_id
-from gateway.protocol.headers import RequestHeaders, read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.wire import ChatCompletionRequest, convert_request, decode_request, streams
 from gateway.runtime.runtime import Runtime
@@ -37,7 +36,7 @@ from integrations.providers.errors import ProviderError
 logger = logging.getLogger("gateway.request")
 
 SENDER: Final = "prompt_gateway.sender"
-"""The entry of a request's scope with its `Sender`, where `begin` has found it before it declined."""
+"""The entry of a request's scope with the fields of its `Sender`, where `begin` has found it before it declined."""
 _READERS: Final = {surface.operation: surface.read_plain for surface in (MESSAGES, RESPONSES)}
 OPERATIONS: Final = frozenset({CHAT.operation, *_READERS})
 """The operations whose plain requests have plans."""
@@ -63,11 +62,12 @@ def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) ->
     body = client.whole_body()
     if streams(body) or len(body) > runtime.body_bytes:
         return None
-    headers = read_headers(client.scope["headers"])
-    found = authenticate_known(runtime.snapshots, headers) if _asks_for_nothing(headers) else None
+    known = known_sender(client)
+    headers = known.headers
+    found = authenticate_known(runtime.snapshots, headers, known.key_hash) if known.asks_for_nothing else None
     if found is None:
         return None
-    client.scope[SENDER] = Sender(headers, found)
+    client.scope[SENDER] = headers, found
     plans = plans_of(found, surface)
     asked = None if plans is None else _asked(surface, body)
     if plans is None or asked is None:
@@ -75,7 +75,7 @@ def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) ->
     request, logged = asked
     name = request.model
     plan = plans[name] if name in plans else kept(plans, name, plan_for(runtime, found, surface, name))
-    upstream = None if plan is None else sent(request, headers, body, plan)
+    upstream = None if plan is None else sent(request, known, body, plan)
     if plan is None or upstream is None:
         return None
     head, passed = upstream
@@ -93,13 +93,6 @@ def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) ->
         request_id=new_request_id(),
         arrived_us=arrived_us,
         started=started,
-    )
-
-
-def _asks_for_nothing(headers: RequestHeaders) -> bool:
-    """Returns whether the headers name the sender alone."""
-    return headers.prompt_config is None and not (
-        headers.content_encoding or headers.cache_control or headers.force_variant or headers.variables
     )
 
 

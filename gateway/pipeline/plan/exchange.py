@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from analytics.request_log.record import CLIENT_REQUEST_ID, SpoolEntry
-from analytics.spool.inflight import InflightRequest
 from core.http.tracebacks import class_and_place
 from gateway.pipeline.context import RequestState
 from gateway.pipeline.plan.begun import BegunTransport
@@ -56,30 +55,17 @@ class Exchange(msgspec.Struct):
 
     def begin(self) -> bool:
         """Asks the provider. Returns False, and has sent nothing, where that has to be waited for."""
-        plan, record = self.plan, self.plan.record
+        plan, inflight = self.plan, self.runtime.inflight
         self.called_at = time.perf_counter()
         # First, so that a request whose worker is killed right after the write is on record too.
-        self.slot = self.runtime.inflight.begin(
-            InflightRequest(
-                self.request_id,
-                record.project_id,
-                self.arrived_us,
-                record.api_key_id,
-                record.requested_model,
-                False,
-                self.headers.session_id,
-                self.user_id,
-                record.retention_days,
-                operation=record.operation,
-                team_id=record.team_id,
-            )
-        )
+        caller = self.user_id, self.headers.session_id
+        self.slot = inflight.begin_of(plan.kind, self.request_id, self.arrived_us, caller)
         try:
             response = self.runtime.transport.begin(self.head, self.sent, plan.timeouts, self._on_news)
         except ProviderError:
             response = None
         if response is None:
-            self.runtime.inflight.end(self.slot)
+            inflight.end(self.slot)
             return False
         self.response = response
         self.client.on_change = self._go_by_stages

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from analytics.request_log.record import RequestRecord
+from analytics.spool.inflight import InflightKind, InflightRequest, kind_of
 from core.errors import ApplicationError
 from core.keys.services import KeyRecord
 from gateway.pipeline.answer_headers import served_by
@@ -48,9 +49,10 @@ class Plan(NamedTuple):
 
     `adapter` is of the client's own protocol where `is_native`. `marks` are byte strings, one of which occurs in every
     body that names `own_name` and has to change. `heads` are those of the provider's requests, by the headers of the
-    client's protocol that pass on with them (`passed_names`); `record` is what the stages would record, `served` the
-    lines of the answer's headers behind those with the ids. `read` returns the answer that a client may get as it came.
-    `units` make the cost of most answers, None where that takes decimals.
+    client's protocol that pass on with them (`passed_names`). `read` returns the answer that a client may get as it
+    came. `units` make the cost of most answers, None where that takes decimals. `record` is what the stages would
+    record, `kind` what they would note of a request in flight, `served` the lines of the answer's headers behind those
+    with the ids.
     """
 
     snapshot: ProjectSnapshot
@@ -69,6 +71,7 @@ class Plan(NamedTuple):
     heads: dict[ClientHeaders, RequestHead]
     timeouts: Timeouts
     record: RequestRecord
+    kind: InflightKind
     served: bytes
 
     def add_head(self, passed: ClientHeaders, head: RequestHead) -> RequestHead:
@@ -126,6 +129,7 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
     if any(b"\n" in value or b"\r" in value for _, value in served):
         return None
     passes_natively = upstream.body is body and not snapshot.settings.prompt_cache_markers
+    record = replace(record_of(state), requested_model=model)
     return Plan(
         snapshot,
         key,
@@ -142,9 +146,27 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
         passing.names,
         {(): head},
         runtime.deadlines.within(runtime.deadlines.total),
-        replace(record_of(state), requested_model=model),
+        record,
+        _kind_of(record),
         b"".join(b"%b: %b\r\n" % header for header in served),
     )
+
+
+def _kind_of(record: RequestRecord) -> InflightKind:
+    request = InflightRequest(
+        "",
+        record.project_id,
+        0,
+        record.api_key_id,
+        record.requested_model,
+        False,
+        "",
+        "",
+        record.retention_days,
+        operation=record.operation,
+        team_id=record.team_id,
+    )
+    return kind_of(request)
 
 
 class _Passing(NamedTuple):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
-
 from gateway.pipeline.marked_documents import MARK
 from gateway.pipeline.plan.plans import ClientHeaders, Plan
-from gateway.protocol.headers import RequestHeaders, client_headers
+from gateway.pipeline.plan.sender import KnownSender
+from gateway.protocol.headers import client_headers
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields, is_plain
 from integrations.providers.additions import with_headers
 from integrations.providers.base import NOTHING, ChatRequest, PassingAdapter
@@ -15,15 +14,13 @@ from integrations.transport.request_head import RequestHead, head_of
 
 Sent = tuple[RequestHead, bytes]
 
-_name_of = itemgetter(0)
 
-
-def sent(request: ChatCompletionRequest, headers: RequestHeaders, body: bytes, plan: Plan) -> Sent | None:
+def sent(request: ChatCompletionRequest, sender: KnownSender, body: bytes, plan: Plan) -> Sent | None:
     """Returns the head and the body of the provider's request, None where the stages have more to do than to forward
     the client's `body`. Raises ProviderError."""
     passed_on = plan.attempt.credentials.forwarded_names
     if (
-        (passed_on and not passed_on.isdisjoint(map(_name_of, headers.raw)))
+        (passed_on and not passed_on.isdisjoint(sender.names))
         or request.stream
         or request.models is not None
         or request.provider is not None
@@ -32,7 +29,7 @@ def sent(request: ChatCompletionRequest, headers: RequestHeaders, body: bytes, p
         or request.response_format is not None
     ):
         return None
-    passed = client_headers(headers.raw, plan.passed_names) if plan.passed_names else ()
+    passed = client_headers(sender.headers.raw, plan.passed_names) if plan.passed_names else ()
     if request.model == plan.own_name and request.thinking is None and passed in plan.heads:
         for mark in plan.marks:
             if find(body, mark) >= 0:
