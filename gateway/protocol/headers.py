@@ -45,6 +45,7 @@ _TRACEPARENT = re.compile(
 )
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
+ClientHeaders = tuple[tuple[str, str], ...]
 
 
 class RequestHeaders(msgspec.Struct):
@@ -126,7 +127,7 @@ def _meanings(names: tuple[bytes, ...]) -> tuple[tuple[int, str], ...]:
     )
 
 
-def client_headers(raw: RawHeaders, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def client_headers(raw: RawHeaders, names: tuple[str, ...]) -> ClientHeaders:
     """Returns those of the headers `names`, given in lower case, that a header line of HTTP can carry on: values of
     printable ASCII."""
     wanted = _encoded(names)

@@ -108,14 +108,6 @@ class Surface(Protocol):
         ...
 
 
-class PlainSurface(Surface, Protocol):
-    """A protocol whose plain requests say what a chat completion would in the same terms."""
-
-    def read_plain(self, body: bytes) -> SurfaceRequest | None:
-        """Returns what `read` does of a plain request; None for any other. Raises ValidationError as `read` does."""
-        ...
-
-
 class CountingSurface(Surface, Protocol):
     """A protocol's count of tokens."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from integrations.providers.base import Adapter, ChatRequest, ParsedResponse
 
@@ -35,13 +35,6 @@ class NativeAdapter(Adapter, Protocol):
         ...
 
     @property
-    def passes_plain(self) -> bool:
-        """Returns whether a request of texts and common parameters alone goes out as it came where it names the model
-        as the provider does and the project asks for no cache markers, under a head that only `forward_headers`
-        change."""
-        ...
-
-    @property
     def keeps_state(self) -> bool:
         """Returns whether the provider keeps what a request produced, for later requests to name it."""
         ...
@@ -57,6 +50,17 @@ class NativeAdapter(Adapter, Protocol):
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         """Returns the JSON of the chat completion that says the same as a whole answer or, if `stream`, the framed
         chunks that say the same as the framed events. Returns empty bytes for an answer that cannot be read."""
+        ...
+
+
+@runtime_checkable
+class PassingForwarder(NativeAdapter, Protocol):
+    """An adapter that sends a request of texts and common parameters alone as it came where it names the model as the
+    provider does and the project asks for no cache markers, under a head that only `forward_headers` change."""
+
+    def conforming(self, body: bytes) -> ParsedResponse | None:
+        """Returns the answer to such a request if it is a usual one; None for any other, which `parse_response`
+        reads."""
         ...
 
 

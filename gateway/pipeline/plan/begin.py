@@ -15,6 +15,8 @@ import logging
 import time
 from typing import Final
 
+import msgspec
+
 from core.errors import ApplicationError
 from core.http.tracebacks import class_and_place
 from gateway.pipeline.authenticate import authenticate_known
@@ -29,17 +31,18 @@ from gateway.protocol.wire import ChatCompletionRequest, convert_request, decode
 from gateway.runtime.runtime import Runtime
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
-from gateway.surfaces.messages.surface import SURFACE as MESSAGES
-from gateway.surfaces.responses.surface import SURFACE as RESPONSES
+from gateway.surfaces.messages import plain as messages
+from gateway.surfaces.responses import plain as responses
 from integrations.providers.errors import ProviderError
 
 logger = logging.getLogger("gateway.request")
 
 SENDER: Final = "prompt_gateway.sender"
 """The entry of a request's scope with the fields of its `Sender`, where `begin` has found it before it declined."""
-_READERS: Final = {surface.operation: surface.read_plain for surface in (MESSAGES, RESPONSES)}
+_READERS: Final = {"messages": messages.read_plain, "responses": responses.read_plain}
 OPERATIONS: Final = frozenset({CHAT.operation, *_READERS})
 """The operations whose plain requests have plans."""
+_encode = msgspec.json.Encoder().encode
 
 
 def begin(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> bool:
@@ -101,5 +104,8 @@ def _asked(surface: Surface, body: bytes) -> tuple[ChatCompletionRequest, bytes]
     plain. Raises ValidationError."""
     if surface is CHAT:
         return decode_request(body), body
-    read = _READERS[surface.operation](body)
-    return None if read is None or read.fields is None else (convert_request(read.fields, read.body), read.body)
+    fields = _READERS[surface.operation](body)
+    if fields is None:
+        return None
+    logged = _encode(fields)
+    return convert_request(fields, logged), logged

@@ -159,7 +159,7 @@ def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
     """Returns the answer that the client gets as it came, None for any other."""
     try:
         answer = plan.read(body)
-    except (ProviderError, RecursionError):
+    except RecursionError:
         return None
     usage = None if answer is None else answer.usage
     if usage is None or not usage.prompt_tokens or not usage.completion_tokens or usage.estimated:

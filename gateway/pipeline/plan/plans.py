@@ -4,7 +4,6 @@ protocol and a model."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +19,7 @@ from gateway.pipeline.marked_documents import MARK
 from gateway.pipeline.permitted import permitted
 from gateway.pipeline.record import record_of
 from gateway.pipeline.select import only_attempt
-from gateway.protocol.headers import RequestHeaders
+from gateway.protocol.headers import ClientHeaders, RequestHeaders
 from gateway.protocol.wire import NULL, LazyFields, decode_request
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
@@ -31,7 +30,7 @@ from integrations.pricing.cost import Price, TokenUnits, token_units
 from integrations.providers.additions import with_headers
 from integrations.providers.base import Adapter, ChatRequest, ParsedResponse, PassingAdapter
 from integrations.providers.errors import ProviderError
-from integrations.providers.native import native_adapter
+from integrations.providers.native import PassingForwarder, native_adapter
 from integrations.providers.usage import Usage
 from integrations.transport.base import Timeouts
 from integrations.transport.request_head import RequestHead, head_of
@@ -40,7 +39,6 @@ from integrations.transport.request_head import RequestHead, head_of
 _MAX_MODELS = 200
 # They choose the headers of their protocol, too.
 _MAX_HEADS = 16
-ClientHeaders = tuple[tuple[str, str], ...]
 _MESSAGE = {"role": "user", "content": "Hello"}
 
 
@@ -140,7 +138,7 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
         passing.adapter,
         passing.is_native,
         (*passing.marks, MARK),
-        passing.read or partial(passing.adapter.parse_response, sample),
+        passing.read,
         state.routing.price,
         token_units(state.routing.price),
         passing.names,
@@ -170,14 +168,13 @@ def _kind_of(record: RequestRecord) -> InflightKind:
 
 
 class _Passing(NamedTuple):
-    """An adapter that passes plain requests on, and the plan's fields that come of it. `read` is None where the adapter
-    parses every answer alike."""
+    """An adapter that passes plain requests on, and the plan's fields that come of it."""
 
     adapter: Adapter
     is_native: bool
+    read: Callable[[bytes], ParsedResponse | None]
     marks: tuple[bytes, ...] = ()
     names: tuple[str, ...] = ()
-    read: Callable[[bytes], ParsedResponse | None] | None = None
 
 
 def _passing(attempt: Attempt, surface: Surface) -> _Passing | None:
@@ -189,11 +186,11 @@ def _passing(attempt: Attempt, surface: Surface) -> _Passing | None:
         adapter = attempt.adapter
         if not isinstance(adapter, PassingAdapter):
             return None
-        return _Passing(adapter, False, (*adapter.marks, NULL), read=adapter.conforming)
+        return _Passing(adapter, False, adapter.conforming, (*adapter.marks, NULL))
     native = native_adapter(attempt.provider, surface.operation)
-    if native is None or not native.passes_plain or not native.serves(attempt.model):
+    if not isinstance(native, PassingForwarder) or not native.serves(attempt.model):
         return None
-    return _Passing(native, True, names=native.forward_headers)
+    return _Passing(native, True, native.conforming, names=native.forward_headers)
 
 
 def plans_of(found: Found, surface: Surface) -> Plans | None:

@@ -7,19 +7,27 @@ from typing import Final, NamedTuple
 
 from gateway.pipeline.authenticate import key_hash_of
 from gateway.protocol.arrived import ArrivedRequest
-from gateway.protocol.headers import RequestHeaders, read_headers
+from gateway.protocol.headers import ClientHeaders, RequestHeaders, client_headers, read_headers
 
 _SENDER: Final = "sender"
 _name_of = itemgetter(0)
 
 
 class KnownSender(NamedTuple):
-    """What the headers of a connection's last request say of its sender."""
+    """What the headers of a connection's last request say of its sender. `passed` are those of a client's protocol, by
+    the names that an adapter passes on."""
 
     headers: RequestHeaders
     key_hash: str
     names: frozenset[bytes]
+    passed: dict[tuple[str, ...], ClientHeaders]
     asks_for_nothing: bool
+
+    def passed_on(self, names: tuple[str, ...]) -> ClientHeaders:
+        """Returns the headers of these names, in lower case, that go on to a provider."""
+        if names not in self.passed:
+            self.passed[names] = client_headers(self.headers.raw, names)
+        return self.passed[names]
 
 
 def known_sender(client: ArrivedRequest) -> KnownSender:
@@ -29,7 +37,7 @@ def known_sender(client: ArrivedRequest) -> KnownSender:
     known: KnownSender | None = memory.get(_SENDER)
     if known is None or known.headers.raw is not raw:
         headers, names = read_headers(raw), frozenset(map(_name_of, raw))
-        known = memory[_SENDER] = KnownSender(headers, key_hash_of(headers), names, _asks_for_nothing(headers))
+        known = memory[_SENDER] = KnownSender(headers, key_hash_of(headers), names, {}, _asks_for_nothing(headers))
     return known
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.pipeline.marked_documents import MARK
-from gateway.pipeline.plan.plans import ClientHeaders, Plan
+from gateway.pipeline.plan.plans import Plan
 from gateway.pipeline.plan.sender import KnownSender
-from gateway.protocol.headers import client_headers
+from gateway.protocol.headers import ClientHeaders
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields, is_plain
 from integrations.providers.additions import with_headers
 from integrations.providers.base import NOTHING, ChatRequest, PassingAdapter
@@ -29,7 +29,7 @@ def sent(request: ChatCompletionRequest, sender: KnownSender, body: bytes, plan:
         or request.response_format is not None
     ):
         return None
-    passed = client_headers(sender.headers.raw, plan.passed_names) if plan.passed_names else ()
+    passed = sender.passed_on(plan.passed_names) if plan.passed_names else ()
     if request.model == plan.own_name and request.thinking is None and passed in plan.heads:
         for mark in plan.marks:
             if find(body, mark) >= 0:

@@ -9,7 +9,6 @@ import msgspec
 
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
 from gateway.protocol.wire import MAX_MESSAGES
-from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import decoded
 from integrations.providers.common.search import find
 
@@ -19,7 +18,6 @@ _Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 
 # Blocks, tools and schemas have a type, and nothing of a plain request has one. A text has its quotes escaped.
 _TYPE = b'"type"'
-_encode = msgspec.json.Encoder().encode
 
 Json = dict[str, Any]
 
@@ -40,15 +38,10 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
     top_k: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
-def read_plain(body: bytes) -> SurfaceRequest | None:
-    """Returns a plain request, None for any other. Raises ValidationError."""
-    return None if find(body, _TYPE) >= 0 else plain_request(decoded(body))
-
-
-def plain_request(fields: Json) -> SurfaceRequest | None:
-    """Returns the request with these fields if it is plain."""
-    plain = plain_chat(fields)
-    return None if plain is None else SurfaceRequest(_encode(plain), fields=plain, is_plain=True, is_translated=True)
+def read_plain(body: bytes) -> Json | None:
+    """Returns the fields of the chat completion that `read` makes of a plain request, None for any other. Raises
+    ValidationError."""
+    return None if find(body, _TYPE) >= 0 else plain_chat(decoded(body))
 
 
 def plain_chat(fields: Json) -> Json | None:

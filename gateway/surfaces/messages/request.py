@@ -22,7 +22,7 @@ from gateway.surfaces.checks import (
 )
 from gateway.surfaces.messages.conversation import read_messages, read_system
 from gateway.surfaces.messages.output import read_output
-from gateway.surfaces.messages.plain import plain_request
+from gateway.surfaces.messages.plain import plain_chat
 from gateway.surfaces.messages.tools import read_tools
 from gateway.surfaces.messages.user import read_user
 from gateway.surfaces.tool_names import fit_names
@@ -55,9 +55,9 @@ Json = dict[str, Any]
 def read(body: bytes) -> SurfaceRequest:
     """Returns the request. Raises ValidationError (400), whose message names the client's field."""
     fields = decoded(body)
-    plain = plain_request(fields)
+    plain = plain_chat(fields)
     if plain is not None:
-        return plain
+        return SurfaceRequest(_encode(plain), fields=plain, is_plain=True, is_translated=True)
     if fields.get("max_tokens") is None:
         raise missing("max_tokens")
     return translated(fields)

@@ -10,7 +10,6 @@ from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.messages.errors import error_body
 from gateway.surfaces.messages.foreign import without_foreign
-from gateway.surfaces.messages.plain import read_plain
 from gateway.surfaces.messages.prompt import with_prompt
 from gateway.surfaces.messages.request import read, read_count
 from gateway.surfaces.messages.response import count_body, counted, message_of
@@ -26,9 +25,6 @@ class MessagesSurface:
 
     def read(self, body: bytes) -> SurfaceRequest:
         return read(body)
-
-    def read_plain(self, body: bytes) -> SurfaceRequest | None:
-        return read_plain(body)
 
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return message_of(completion, request_id, request.tool_names)

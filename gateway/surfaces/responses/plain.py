@@ -7,13 +7,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import decoded
 from integrations.providers.common.search import find
 
 # Items, tools and formats have a type, and nothing of a plain request has one. A text has its quotes escaped.
 _TYPE = b'"type"'
-_encode = msgspec.json.Encoder().encode
 
 Json = dict[str, Any]
 
@@ -35,17 +33,10 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
     user: str = ""
 
 
-def read_plain(body: bytes) -> SurfaceRequest | None:
-    """Returns a plain request, None for any other. Raises ValidationError."""
-    return None if find(body, _TYPE) >= 0 else plain_request(decoded(body))
-
-
-def plain_request(fields: Json) -> SurfaceRequest | None:
-    """Returns the request with these fields if it is plain."""
-    plain = plain_chat(fields)
-    if plain is None:
-        return None
-    return SurfaceRequest(_encode(plain), echo=fields, fields=plain, is_plain=True, is_translated=True)
+def read_plain(body: bytes) -> Json | None:
+    """Returns the fields of the chat completion that `read` makes of a plain request, None for any other. Raises
+    ValidationError."""
+    return None if find(body, _TYPE) >= 0 else plain_chat(decoded(body))
 
 
 def plain_chat(fields: Json) -> Json | None:

@@ -12,7 +12,7 @@ from gateway.errors import UnsupportedError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import decoded
 from gateway.surfaces.responses.items import Conversation
-from gateway.surfaces.responses.plain import plain_request
+from gateway.surfaces.responses.plain import plain_chat
 from gateway.surfaces.responses.tools import Toolbox, chat_tool_choice
 from integrations.registry import owner_of
 
@@ -49,9 +49,9 @@ _encode = msgspec.json.Encoder().encode
 def read(body: bytes) -> SurfaceRequest:
     """Returns the request as a chat completion. Raises ValidationError (400), which names the client's field."""
     fields = decoded(body)
-    plain = plain_request(fields)
+    plain = plain_chat(fields)
     if plain is not None:
-        return plain
+        return SurfaceRequest(_encode(plain), echo=fields, fields=plain, is_plain=True, is_translated=True)
     return translated(fields)
 
 

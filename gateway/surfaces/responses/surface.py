@@ -8,7 +8,6 @@ from typing_extensions import override
 
 from gateway.surfaces.base import StreamEncoder, SurfaceRequest
 from gateway.surfaces.chat.surface import ChatSurface
-from gateway.surfaces.responses.plain import read_plain
 from gateway.surfaces.responses.prompt import with_prompt
 from gateway.surfaces.responses.reasoning import without_foreign
 from gateway.surfaces.responses.request import read
@@ -26,9 +25,6 @@ class ResponsesSurface(ChatSurface):
     @override
     def read(self, body: bytes) -> SurfaceRequest:
         return read(body)
-
-    def read_plain(self, body: bytes) -> SurfaceRequest | None:
-        return read_plain(body)
 
     @override
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:

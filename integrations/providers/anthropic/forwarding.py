@@ -31,6 +31,9 @@ from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import ProviderError
 
 _decode = despite_usage(lenient(msgspec.json.Decoder(Message).decode))
+_decode_usual = msgspec.json.Decoder(Message).decode
+# The stop reasons of answers without calls of tools.
+_USUAL_ENDS = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
 _decode_event = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 _decode_conforming = msgspec.json.Decoder(Event).decode
 _DELTA_BEGINS = b"event: content_block_delta\ndata: "
@@ -63,10 +66,22 @@ class MessagesForwarder(Forwarder):
             return b""
 
 
+def _conforming(body: bytes) -> ParsedResponse | None:
+    try:
+        message = _decode_usual(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if message.type != "message" or message.error is not None or not message.content or message.usage is None:
+        return None
+    for block in message.content:
+        if block.type == "tool_use":
+            return None
+    reason = _USUAL_ENDS.get(message.stop_reason or "")
+    return None if reason is None else ParsedResponse(body, message.model, reason, usage_of(message.usage))
+
+
 class VendorForwarder(MessagesForwarder):
     """Forwards to hosts that follow the vendor, at the address and with the headers of their own adapters."""
-
-    passes_plain = True
 
     def __init__(self, adapter: AnthropicAdapter) -> None:
         super().__init__(adapter)
@@ -78,6 +93,9 @@ class VendorForwarder(MessagesForwarder):
         model = credentials.extra.get("deployment", "") or request.model
         headers = {**endpoint.headers, **dict(request.headers)} if request.headers else endpoint.headers
         return UpstreamRequest("POST", endpoint.url, headers, with_model(marked(request), model, request.body_model))
+
+    # The function itself: a method would be one more call.
+    conforming = staticmethod(_conforming)
 
 
 def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:

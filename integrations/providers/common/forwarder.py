@@ -24,7 +24,6 @@ class Forwarder(ABC):
     forward_headers: tuple[str, ...] = ()
     takes_own_fields = False
     parameters: frozenset[str] = frozenset()
-    passes_plain = False
     keeps_state = False
 
     def __init__(self, adapter: DialectAdapter) -> None:

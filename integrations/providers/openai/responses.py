@@ -33,6 +33,7 @@ from integrations.providers.openai.responses_shapes import (
     Event,
     Response,
     calls_tools,
+    conforming,
     decode_event,
     decode_response,
     failure_in,
@@ -67,7 +68,6 @@ class ResponsesForwarder(Forwarder):
     """A native adapter (`providers/native.py`) of the Responses API, with the headers of the provider's own adapter."""
 
     parameters = _PARAMETERS
-    passes_plain = True
     keeps_state = True
 
     def __init__(self, adapter: OpenAIAdapter) -> None:
@@ -101,6 +101,9 @@ class ResponsesForwarder(Forwarder):
         finish = finish_reason(response, called_tools=calls_tools(response.output))
         model = response.model if isinstance(response.model, str) else request.model
         return ParsedResponse(body, model, finish, usage_of(response))
+
+    # The function itself: a method would be one more call.
+    conforming = staticmethod(conforming)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return ResponsesRelay(model=request.model, provider=self.provider, redact=self._dialect.redact)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
+from integrations.providers.base import ParsedResponse
 from integrations.providers.common.charges import served_tier
 from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.odd_usage import despite_usage
@@ -25,6 +26,7 @@ _STATUSES = {
     "image_content_policy_violation": 400,
 }
 _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_TEXTS = frozenset({"message", "reasoning"})
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 ENDS = frozenset({"response.completed", "response.incomplete"})
 """The events behind which no other comes, and which hold an answer."""
@@ -72,6 +74,18 @@ class Response(msgspec.Struct):
     tool_usage: Any = None
 
 
+class _Usual(msgspec.Struct):
+    """A complete response with the documented usage."""
+
+    model: str
+    status: Literal["completed"]
+    output: list[Item]
+    usage: _Counts
+    error: None = None
+    service_tier: Any = None
+    tool_usage: None = None
+
+
 class Event(msgspec.Struct):
     """An event of any type. `code` and `message` are those of an `error`."""
 
@@ -91,6 +105,7 @@ _CHAT_NAMES = {
     "output_tokens_details": "completion_tokens_details",
 }
 decode_response = despite_usage(lenient(msgspec.json.Decoder(Response).decode))
+_decode_usual = msgspec.json.Decoder(_Usual).decode
 decode_event = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 
 
@@ -112,12 +127,31 @@ def usage_of(response: Response) -> Usage | None:
     return msgspec.structs.replace(usage, searches=searches) if searches else usage
 
 
+def conforming(body: bytes) -> ParsedResponse | None:
+    """Returns the answer of a complete response of texts and reasoning with the documented usage, None for any
+    other."""
+    try:
+        response = _decode_usual(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    for item in response.output:
+        if item.type not in _TEXTS:
+            return None
+    usage = _usage_in(response.usage, response.service_tier)
+    return None if usage is None else ParsedResponse(body, response.model, "stop", usage)
+
+
 def _documented(counts: dict[str, Any], service_tier: object) -> Usage | None:
     """Returns the usage in counts as OpenAI documents them, None for any other counts."""
     try:
         read = msgspec.convert(counts, _Counts)
     except msgspec.ValidationError:
         return None
+    return _usage_in(read, service_tier)
+
+
+def _usage_in(read: _Counts, service_tier: object) -> Usage | None:
+    """Returns the usage in documented counts, None where they say more than their names do."""
     prompt, completion, reasoning = read.input_tokens, read.output_tokens, read.output_tokens_details.reasoning_tokens
     if not prompt or not completion or (reasoning and read.total_tokens == prompt + completion + reasoning):
         # The total says more, or this vendor counts reasoning apart from the output.

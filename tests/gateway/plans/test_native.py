@@ -276,10 +276,35 @@ OF_RESPONSES = st.fixed_dictionaries(
     },
 )
 COUNT = st.integers(0, 3000) | st.sampled_from(["12", -1, None])
+CONTENT = st.sampled_from(
+    [
+        [],
+        [{"type": "text", "text": ""}],
+        [{"type": "thinking", "thinking": "a", "signature": "b"}, {"type": "text", "text": "c"}],
+        [{"type": "tool_use", "id": "t", "name": "f", "input": {}}],
+        [{"type": "text"}],
+        [{}],
+    ]
+)
+OUTPUT = st.sampled_from(
+    [
+        [],
+        [{"type": "reasoning", "id": "r", "summary": []}, *RESPONSE["output"]],
+        [{"type": "function_call", "id": "f", "call_id": "c", "name": "f", "arguments": "{}"}],
+        [{"type": "web_search_call", "action": {"type": "search"}}, *RESPONSE["output"]],
+        [{}],
+    ]
+)
 ANSWER_FIELDS = st.fixed_dictionaries(
     {},
     optional={
         "model": TEXT,
+        "content": CONTENT,
+        "output": OUTPUT,
+        "error": st.sampled_from([None, {}, {"type": "overloaded_error"}]),
+        "incomplete_details": st.sampled_from([None, {"reason": "max_output_tokens"}]),
+        "tool_usage": st.sampled_from([None, {"web_search": {"num_requests": 2}}]),
+        "type": st.sampled_from(["message", "error", ""]),
         "status": st.sampled_from(["completed", "incomplete", "failed", "cancelled", None]),
         "stop_reason": st.sampled_from(["end_turn", "max_tokens", "tool_use", "refusal", "pause_turn", None]),
         "service_tier": st.sampled_from(["default", "flex", "standard", "priority", None]),
