@@ -73,7 +73,10 @@ class Runtime:
     answer_bytes: int  # `answer_bytes` is the maximum size of a provider's answer.
     loop: asyncio.AbstractEventLoop
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
-    planned: int = 0  # `planned` counts the requests that a plan has answered.
+    # The requests that a plan has answered, has left to the stages, and has begun and then left to them.
+    planned: int = 0
+    declined: int = 0
+    handed_over: int = 0
 
     def keep_running(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Runs `work()` in the background until the end of the runtime, and again whenever it fails."""

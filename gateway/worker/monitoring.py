@@ -93,6 +93,17 @@ def worker_metrics(states: list[WorkerState]) -> Iterator[Metric]:
         [((), max((state.loop_lag_seconds for state in states), default=0.0))],
     )
     yield gauge(
+        "planned_requests",
+        "Requests that workers which run tried to answer by a plan, by what became of it: answered, declined, "
+        "handed_over.",
+        ["result"],
+        [
+            (("answered",), sum(state.planned for state in states)),
+            (("declined",), sum(state.declined for state in states)),
+            (("handed_over",), sum(state.handed_over for state in states)),
+        ],
+    )
+    yield gauge(
         "redis_connected_workers",
         "Workers that reach Redis, by what they want of it.",
         ["use"],

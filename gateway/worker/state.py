@@ -42,7 +42,8 @@ _MAX_BYTES = 64 * 1024
 
 class WorkerState(msgspec.Struct):
     """One worker's own figures. `loop_lag_seconds` is the longest of the last 15 seconds; `circuits` lists those that
-    are not closed: integration, provider, model, state."""
+    are not closed: integration, provider, model, state. The requests that plans have answered, declined and handed over
+    to the stages are counted from the worker's start on."""
 
     pid: int
     at: float
@@ -54,6 +55,9 @@ class WorkerState(msgspec.Struct):
     health_connected: bool
     watched_targets: int
     circuits: list[tuple[int, str, str, str]]
+    planned: int = 0
+    declined: int = 0
+    handed_over: int = 0
 
 
 class WorkerMonitor:
@@ -125,6 +129,9 @@ class WorkerMonitor:
                 for target, state in runtime.health.circuits(_MAX_CIRCUITS)
                 if state is not CircuitState.CLOSED
             ],
+            planned=runtime.planned,
+            declined=runtime.declined,
+            handed_over=runtime.handed_over,
         )
 
 

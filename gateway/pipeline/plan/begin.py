@@ -50,12 +50,14 @@ def begin(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> bool:
     the provider cannot be asked at once."""
     try:
         exchange = _exchange_for(runtime, surface, client)
-        return exchange is not None and client.takes_answer and exchange.begin()
+        if exchange is not None and client.takes_answer and exchange.begin():
+            return True
     except (ApplicationError, ProviderError, RecursionError):
-        return False  # The stages answer and record what is wrong with the request.
+        pass  # The stages answer and record what is wrong with the request.
     except Exception as error:
         logger.error("plan.failed error=%s", class_and_place(error))
-        return False
+    runtime.declined += 1
+    return False
 
 
 def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> Exchange | None:

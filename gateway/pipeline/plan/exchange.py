@@ -117,6 +117,7 @@ class Exchange(msgspec.Struct):
     def _go_by_stages(self) -> None:
         """Hands the request over to the stages, once."""
         self.response.on_news = None
+        self.runtime.handed_over += 1
         self.client.start(self._stages)
 
     async def _stages(self, scope: Scope, receive: Receive, send: Send) -> None:

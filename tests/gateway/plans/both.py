@@ -39,8 +39,13 @@ class PlansService(GatewayService):
     @property
     def planned(self) -> tuple[int, int]:
         """Returns the numbers of requests that plans of the two workers have answered."""
-        first, second = (int(self.client.get(f"{self.base_url(port)}/planned").text) for port in self.ports)
+        first, second = (self.counts(port)[0] for port in self.ports)
         return first, second
+
+    def counts(self, port: int) -> tuple[int, int, int]:
+        """Returns the numbers of requests that plans of a worker have answered, declined and handed over."""
+        answered, declined, handed_over = map(int, self.client.get(f"{self.base_url(port)}/planned").text.split())
+        return answered, declined, handed_over
 
 
 @dataclass(frozen=True)

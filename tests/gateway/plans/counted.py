@@ -1,4 +1,5 @@
-"""The gateway's application in a worker that says how many requests plans have answered: GET /planned."""
+"""The gateway's application in a worker that says how many requests plans have answered, declined and handed over: GET
+/planned."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ class Counted:
         if scope.get("path") != "/planned":
             await gateway(scope, receive, send)
             return
-        body = b"%d" % current_runtime().planned
+        runtime = current_runtime()
+        body = b"%d %d %d" % (runtime.planned, runtime.declined, runtime.handed_over)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": body})
 

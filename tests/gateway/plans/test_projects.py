@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 import pytest
 
-from tests.fakes.scripted import ScriptedServer, answer
-from tests.gateway.plans.both import PlansService, same
+from tests.fakes.scripted import ScriptedServer, answer, status
+from tests.gateway.plans.both import PlansService, Seen, same
 from tests.gateway.service import Gateway
 from tests.gateway.wire import bearer, body
 
 SCRIPT = "projects"
 CONTENT = json.dumps(body()).encode()
+
+# These headers count requests, and seconds until they may come again.
+_COUNTED = frozenset({"x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"})
 
 NewProject = Callable[..., Gateway]
 
@@ -30,13 +34,13 @@ def upstream_of_projects() -> Iterator[ScriptedServer]:
 def new_project(plans: PlansService, upstream_of_projects: ScriptedServer) -> NewProject:
     """Makes a project whose workers have a connection that a plan can use."""
 
-    def made(**options: Any) -> Gateway:
+    def made(expected: int = 200, **options: Any) -> Gateway:
         base_url = upstream_of_projects.base_url(SCRIPT)
         integration = {"provider": "openai", "base_url": base_url, "api_key": "sk", **options.pop("integration", {})}
         gateway = plans.new_project(integrations=[integration, *options.pop("integrations", ())], **options)
         gateway.upstream = upstream_of_projects
         for port in plans.ports:
-            assert gateway.post(CONTENT, port=port).status_code == 200
+            assert gateway.post(CONTENT, port=port).status_code == expected
         return gateway
 
     return made
@@ -66,7 +70,8 @@ WITH_WORK: dict[str, dict[str, Any]] = {
 def test_project__that_forwards_alone__has_plans(new_project: NewProject, options: dict[str, Any]) -> None:
     gateway = new_project(**options)
 
-    seen, planned = same(gateway, gateway.upstream, CONTENT)
+    # A plan declines where the worker's only connection is not given back yet.
+    seen, planned = gateway.service.until(lambda: same(gateway, gateway.upstream, CONTENT), itemgetter(1))
 
     assert seen.status == 200
     assert planned
@@ -76,7 +81,7 @@ def test_project__that_forwards_alone__has_plans(new_project: NewProject, option
 def test_project__with_work_for_a_stage__has_none(new_project: NewProject, options: dict[str, Any]) -> None:
     gateway = new_project(**options)
 
-    seen, planned = same(gateway, gateway.upstream, CONTENT, but=frozenset({"x-ratelimit-remaining-requests"}))
+    seen, planned = same(gateway, gateway.upstream, CONTENT, but=_COUNTED)
 
     assert seen.status == 200
     assert not planned
@@ -92,15 +97,14 @@ def test_project__with_a_cache__has_none(new_project: NewProject) -> None:
 
 def test_settings__that_change__change_the_plans(new_project: NewProject) -> None:
     gateway = new_project()
-    assert same(gateway, gateway.upstream, CONTENT)[1]
+    assert gateway.service.until(lambda: same(gateway, gateway.upstream, CONTENT)[1], bool)
 
     gateway.service.set_routing(gateway.project_id, introspection_enabled=True)
     gateway.service.until(lambda: same(gateway, gateway.upstream, CONTENT)[1], lambda planned: not planned)
-    assert not same(gateway, gateway.upstream, CONTENT)[1]
+    assert not any(same(gateway, gateway.upstream, CONTENT)[1] for _ in range(5))
 
     gateway.service.set_routing(gateway.project_id, introspection_enabled=False)
-    gateway.service.until(lambda: same(gateway, gateway.upstream, CONTENT)[1], bool)
-    assert same(gateway, gateway.upstream, CONTENT)[1]
+    assert gateway.service.until(lambda: same(gateway, gateway.upstream, CONTENT)[1], bool)
 
 
 def key_of(gateway: Gateway, **fields: Any) -> str:
@@ -130,7 +134,10 @@ def test_key__of_its_own__is_the_same(
         # A key that a worker does not know yet is looked up by the stages.
         assert gateway.post(CONTENT, headers=headers, port=port).status_code == status
 
-    found = same(gateway, gateway.upstream, CONTENT, headers=headers, but=frozenset({"x-ratelimit-remaining-requests"}))
+    def both() -> tuple[Seen, bool]:
+        return same(gateway, gateway.upstream, CONTENT, headers=headers, but=_COUNTED)
+
+    found = gateway.service.until(both, lambda found: found[1] or not planned)
 
     assert (found[0].status, found[1]) == (status, planned)
 
@@ -160,9 +167,32 @@ def test_key__that_expires__is_refused(new_project: NewProject) -> None:
 def test_project_id__of_the_header__is_compared(new_project: NewProject, case: str) -> None:
     gateway = new_project()
     named = {"own": gateway.project_id, "upper": gateway.project_id.upper(), "other": "nobody"}[case]
-    before = gateway.service.planned  # type: ignore[attr-defined]
+    service = gateway.service
+    assert isinstance(service, PlansService)
+    before = service.planned[0]
 
-    answer = gateway.post(CONTENT, headers={"x-project-id": named})
+    def asked() -> tuple[int, bool]:
+        return gateway.post(CONTENT, headers={"x-project-id": named}).status_code, service.planned[0] > before
 
-    assert answer.status_code == (401 if case == "other" else 200)
-    assert (gateway.service.planned[0] > before[0]) is (case != "other")  # type: ignore[attr-defined]
+    found = service.until(asked, lambda found: found[1] or case == "other")
+
+    assert found == ((401, False) if case == "other" else (200, True))
+
+
+def test_plans__are_counted_by_what_became_of_them(new_project: NewProject) -> None:
+    gateway = new_project()
+    service, port = gateway.service, gateway.port
+    assert isinstance(service, PlansService)
+    script = gateway.upstream.play("counted", status(400))
+    failing = new_project(integration={"base_url": gateway.upstream.base_url("counted")}, expected=400)
+
+    def grown(request: Callable[[], Any]) -> tuple[int, int, int]:
+        before = service.counts(port)
+        request()
+        answered, declined, handed_over = (now - then for now, then in zip(service.counts(port), before, strict=True))
+        return answered, declined, handed_over
+
+    assert script.received
+    assert service.until(lambda: grown(lambda: gateway.post(CONTENT, port=port)), lambda one: bool(one[0])) == (1, 0, 0)
+    assert grown(lambda: gateway.post(json.dumps(body(stream=True)).encode(), port=port)) == (0, 1, 0)
+    assert service.until(lambda: grown(lambda: failing.post(CONTENT, port=port)), lambda one: bool(one[2])) == (0, 0, 1)
