@@ -21,7 +21,7 @@ from core.errors import ApplicationError
 from core.http.tracebacks import class_and_place
 from gateway.pipeline.authenticate import authenticate_known
 from gateway.pipeline.plan.exchange import Exchange
-from gateway.pipeline.plan.plans import kept, plan_for, plans_of
+from gateway.pipeline.plan.plans import Plans, kept, plan_for, plans_of
 from gateway.pipeline.plan.sender import known_sender
 from gateway.pipeline.plan.sent import sent
 from gateway.protocol.arrived import ArrivedRequest
@@ -31,17 +31,21 @@ from gateway.protocol.wire import ChatCompletionRequest, convert_request, decode
 from gateway.runtime.runtime import Runtime
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.checks import decoded
 from gateway.surfaces.messages import plain as messages
 from gateway.surfaces.responses import plain as responses
+from integrations.providers.common.search import find
 from integrations.providers.errors import ProviderError
 
 logger = logging.getLogger("gateway.request")
 
 SENDER: Final = "prompt_gateway.sender"
 """The entry of a request's scope with the fields of its `Sender`, where `begin` has found it before it declined."""
-_READERS: Final = {"messages": messages.read_plain, "responses": responses.read_plain}
+_READERS: Final = {"messages": messages.plain_chat, "responses": responses.plain_chat}
 OPERATIONS: Final = frozenset({CHAT.operation, *_READERS})
 """The operations whose plain requests have plans."""
+# Blocks, items, tools and schemas have a type, and nothing of a plain request has one. A text has its quotes escaped.
+_TYPE = b'"type"'
 _encode = msgspec.json.Encoder().encode
 
 
@@ -74,7 +78,7 @@ def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) ->
         return None
     client.scope[SENDER] = headers, found
     plans = plans_of(found, surface)
-    asked = None if plans is None else _asked(surface, body)
+    asked = None if plans is None else _asked(surface, body, plans)
     if plans is None or asked is None:
         return None
     request, logged = asked
@@ -101,13 +105,19 @@ def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) ->
     )
 
 
-def _asked(surface: Surface, body: bytes) -> tuple[ChatCompletionRequest, bytes] | None:
+def _asked(surface: Surface, body: bytes, plans: Plans) -> tuple[ChatCompletionRequest, bytes] | None:
     """Returns the request, and the chat completion that says the same; None for one of another protocol that is not
     plain. Raises ValidationError."""
     if surface is CHAT:
         return decode_request(body), body
-    fields = _READERS[surface.operation](body)
-    if fields is None:
+    if find(body, _TYPE) >= 0:
         return None
-    logged = _encode(fields)
-    return convert_request(fields, logged), logged
+    fields = decoded(body)
+    model = fields.get("model")
+    if model.__class__ is str and plans.get(model, plans) is None:
+        return None  # It has to be translated.
+    chat = _READERS[surface.operation](fields)
+    if chat is None:
+        return None
+    logged = _encode(chat)
+    return convert_request(chat, logged), logged

@@ -9,15 +9,10 @@ import msgspec
 
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
 from gateway.protocol.wire import MAX_MESSAGES
-from gateway.surfaces.checks import decoded
-from integrations.providers.common.search import find
 
 # A character of a text takes at most six bytes in JSON, and four in UTF-8.
 _Text = Annotated[str, msgspec.Meta(max_length=MAX_MESSAGE_BYTES // 6)]
 _Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-
-# Blocks, tools and schemas have a type, and nothing of a plain request has one. A text has its quotes escaped.
-_TYPE = b'"type"'
 
 Json = dict[str, Any]
 
@@ -36,12 +31,6 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
     temperature: _Share = 0.0
     top_p: _Share = 0.0
     top_k: Annotated[int, msgspec.Meta(ge=0)] = 0
-
-
-def read_plain(body: bytes) -> Json | None:
-    """Returns the fields of the chat completion that `read` makes of a plain request, None for any other. Raises
-    ValidationError."""
-    return None if find(body, _TYPE) >= 0 else plain_chat(decoded(body))
 
 
 def plain_chat(fields: Json) -> Json | None:

@@ -7,12 +7,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from gateway.surfaces.checks import decoded
-from integrations.providers.common.search import find
-
-# Items, tools and formats have a type, and nothing of a plain request has one. A text has its quotes escaped.
-_TYPE = b'"type"'
-
 Json = dict[str, Any]
 
 
@@ -31,12 +25,6 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
     temperature: float = 0.0
     top_p: float = 0.0
     user: str = ""
-
-
-def read_plain(body: bytes) -> Json | None:
-    """Returns the fields of the chat completion that `read` makes of a plain request, None for any other. Raises
-    ValidationError."""
-    return None if find(body, _TYPE) >= 0 else plain_chat(decoded(body))
 
 
 def plain_chat(fields: Json) -> Json | None:
