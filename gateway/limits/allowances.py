@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gateway.limits.batch_limits import BatchLimits
 from gateway.limits.claims import Admission, Claim, Reservation, Settlement, answer_to
-from gateway.limits.keys import ALLOWANCE_PREFIX
+from gateway.limits.keys import ALLOWANCE_PREFIX, MINUTE_US
 from gateway.limits.local import KnownSpends
 from gateway.limits.minute_limits import AppliedLimits
 from gateway.limits.rate import Rate
@@ -60,6 +60,7 @@ class Allowance:
         "_id",
         "_ids",
         "_late",
+        "_minute",
         "_name",
         "_rate",
         "_report",
@@ -77,9 +78,10 @@ class Allowance:
         "open",
     )
 
-    def __init__(self, applied: AppliedLimits, ids: Iterator[str], horizon: float, now: float) -> None:
+    def __init__(self, applied: AppliedLimits, minute: int, ids: Iterator[str], horizon: float, now: float) -> None:
         """`horizon` is the number of seconds of traffic to lease ahead, `now` the time of the loop."""
         self.applied = applied
+        self._minute = minute
         self._ids = ids
         self.open: dict[str, Reservation] = {}
         self.ended: list[Settlement] = []
@@ -119,8 +121,21 @@ class Allowance:
         return bool(self._name or self.ended) and not self.is_reported
 
     @property
+    def patience(self) -> float:
+        return self._rate.patience
+
+    @property
     def has_left(self) -> bool:
         return self._requests > 0
+
+    @property
+    def month_is_spent(self) -> bool:
+        """True if the project's budget of the month is used up."""
+        return self._admission.month_is_spent
+
+    def lends(self, claim: Claim) -> bool:
+        """Returns whether the claim may still be taken from it."""
+        return claim.arrived_us // MINUTE_US == self._minute and not self._is_over
 
     def note(self, claim: Claim) -> None:
         """Counts a request for which Redis was asked in the rate of the subject."""
@@ -152,6 +167,16 @@ class Allowance:
             seen.tokens_limit,
         )
 
+    def take_back(self, reservation: Reservation) -> None:
+        """Undoes `take` in the same turn of the loop: nothing has learned of the request yet."""
+        claim = reservation.claim
+        self.open.pop(reservation.name, None)
+        self._requests += 1
+        self._tokens += claim.tokens if self._has_tokens else 0
+        self._cost += claim.cost if self._has_budgets else 0
+        self._taken -= 1
+        self._rate.remove(claim)
+
     def end(self, settlement: Settlement, *, at_once: bool) -> None:
         """Notes that a request that was taken has ended. `at_once` is True if Redis has to be told without delay."""
         is_untold = self.open.pop(settlement.reservation.name, None) is not None
@@ -159,7 +184,8 @@ class Allowance:
         self.is_urgent = self.is_urgent or at_once
 
     def retire(self) -> None:
-        """Returns what is left with the next command, for other limits apply from now on."""
+        """Lends nothing any more, and returns what is left with the next command: other limits apply from now on, or
+        another allowance."""
         self.is_retired = True
 
     def give_back(self) -> None:
@@ -281,7 +307,9 @@ class Allowances:
         applied.asked = 0
         of_project = self._of_project.setdefault(claim.project, [])
         if len(of_project) < _MAX_OF_PROJECT:
-            made = self._of_limits[applied] = Allowance(applied, self._ids, self._horizon, self._loop.time())
+            made = self._of_limits[applied] = Allowance(
+                applied, claim.minute, self._ids, self._horizon, self._loop.time()
+            )
             made.note(claim)
             of_project.append(made)
 
@@ -293,6 +321,7 @@ class Allowances:
         for allowance in [each for each in found if each.is_idle]:
             found.remove(allowance)
             del self._of_limits[allowance.applied]
+            allowance.retire()
         if not found:
             del self._of_project[project]
         return [allowance for allowance in found if not allowance.is_reported]
@@ -302,14 +331,16 @@ class Allowances:
         found = self._of_project.pop(project, [])
         for allowance in found:
             del self._of_limits[allowance.applied]
+            allowance.retire()
         return found
 
     def of(self, project: str) -> Iterable[Allowance]:
         return self._of_project.get(project, ())
 
-    def is_due(self, project: str) -> bool:
-        """Returns whether Redis has to be told before long."""
-        return any(allowance.is_due for allowance in self.of(project))
+    def patience(self, project: str) -> float:
+        """Returns how many times longer than usual Redis may wait to be told (`OpenBatches.waiting`); 0.0 if there is
+        nothing to tell."""
+        return min((allowance.patience for allowance in self.of(project) if allowance.is_due), default=0.0)
 
     def projects(self) -> list[str]:
         return list(self._of_project)

@@ -116,14 +116,26 @@ class Limiter:
 
     def admit_at_once(self, limits: ProjectLimits, claim: Claim) -> Admission | None:
         """Admits a claim from what this worker has leased of the limits; None if Redis has to be asked."""
-        applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
-        allowance = self._allowances.find(applied)
-        if allowance is None:
-            return None
+        allowance = self.find_leased(limits, claim)
+        return None if allowance is None else self.take(allowance, claim)
+
+    def find_leased(self, limits: ProjectLimits, claim: Claim) -> Allowance | None:
+        """Returns what this worker leases of the limits of the claim, as long as it `lends`; None where it does not."""
+        return self._allowances.find(self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller))
+
+    def take(self, allowance: Allowance, claim: Claim) -> Admission | None:
+        """Admits a claim from an allowance that `lends`; None if Redis has to be asked."""
         admission = allowance.take(claim, _name_of(claim))
         if admission is not None and admission.reservation is not None:
             self._reservations[admission.reservation.name] = admission.reservation
         return admission
+
+    def take_back(self, reservation: Reservation) -> None:
+        """Undoes an admission at once in the same turn of the loop, as if the request had not come."""
+        self._reservations.pop(reservation.name, None)
+        allowance = self._allowances.find(reservation.applied)
+        if allowance is not None:
+            allowance.take_back(reservation)
 
     async def admit(self, limits: ProjectLimits, claim: Claim) -> Admission:
         """Counts the claim in every limit that applies to it if it fits into all, else in none; returns the answer."""
@@ -293,9 +305,9 @@ class Limiter:
             is_urgent = is_urgent or allowance.is_urgent
         if is_urgent:
             self._leave(project)
-        elif self._allowances.is_due(project):
+        elif patience := self._allowances.patience(project):
             with suppress(RedisAwayError):
-                self._batches.waiting(project)
+                self._batches.waiting(project, patience)
 
     def forget_allowances(self, project: str) -> None:
         """Gives up what was leased, because a command has failed."""

@@ -6,13 +6,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from heapq import heappop, heappush
+from math import inf
 
 from gateway.limits.batch import Batch
 from gateway.limits.channel import RedisAwayError
 from gateway.limits.connection import Connection
 
-# A settlement is sent alone after this time (docs/limits.md). At 300 requests a second an admission comes earlier
-# nearly always.
+# A settlement is sent alone after this time (docs/limits.md), and after a few times as much where requests that were
+# leased for come slowly.
 MAX_WAIT_SECONDS = 0.05
 # The loop's timers may fire as much earlier.
 _TIMER_SECONDS = 0.001
@@ -26,10 +28,13 @@ class OpenBatches:
         self._new_batch = new_batch
         self._loop = asyncio.get_running_loop()
         self._open: dict[str, Batch] = {}
-        # The projects whose batches have only settlements and are not handed to the connection yet, with the time of
-        # the first settlement; the oldest comes first.
+        # The projects whose batches have only settlements and are not handed to the connection yet, with the time at
+        # which they are sent.
         self._waiting: dict[str, float] = {}
+        # The same times in their order, and some that are over.
+        self._times: list[tuple[float, str]] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._fires_at = 0.0
 
     def leaving(self, project: str) -> Batch:
         """Returns the batch that is sent in this turn of the loop, or as soon as the connection is free. Raises
@@ -42,17 +47,21 @@ class OpenBatches:
         self._send(project, batch)
         return batch
 
-    def waiting(self, project: str) -> Batch:
-        """Returns the batch that is sent with the next admission, or after MAX_WAIT_SECONDS. Raises RedisAwayError."""
+    def waiting(self, project: str, patience: float = 1.0) -> Batch:
+        """Returns the batch that is sent with the next admission, or after MAX_WAIT_SECONDS times `patience`. Raises
+        RedisAwayError."""
         batch = self._open.get(project)
-        if batch is not None:
+        if batch is None:
+            if not self._connection.reaches(project):
+                raise RedisAwayError
+            batch = self._open[project] = self._new_batch(project)
+        elif project not in self._waiting:
             return batch
-        if not self._connection.reaches(project):
-            raise RedisAwayError
-        batch = self._open[project] = self._new_batch(project)
-        self._waiting[project] = self._loop.time()
-        if self._timer is None:
-            self._timer = self._loop.call_later(MAX_WAIT_SECONDS, self._send_overdue)
+        due = self._loop.time() + MAX_WAIT_SECONDS * patience
+        if due < self._waiting.get(project, inf):
+            self._waiting[project] = due
+            heappush(self._times, (due, project))
+            self._set_timer(due)
         return batch
 
     def close(self, project: str, batch: Batch) -> None:
@@ -69,6 +78,7 @@ class OpenBatches:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+            self._times.clear()
         for project in list(self._waiting):
             with suppress(RedisAwayError):
                 self._send(project, self._open[project])
@@ -84,10 +94,19 @@ class OpenBatches:
     def _send_overdue(self) -> None:
         """Sends what has waited long enough; one timer serves all batches."""
         self._timer = None
-        latest = self._loop.time() - MAX_WAIT_SECONDS + _TIMER_SECONDS
-        for project in [project for project, since in self._waiting.items() if since <= latest]:
-            with suppress(RedisAwayError):
-                self._send(project, self._open[project])
-        if self._waiting:
-            oldest = next(iter(self._waiting.values()))
-            self._timer = self._loop.call_at(oldest + MAX_WAIT_SECONDS, self._send_overdue)
+        now, times = self._loop.time() + _TIMER_SECONDS, self._times
+        while times and times[0][0] <= now:
+            due, project = heappop(times)
+            if self._waiting.get(project) == due:
+                with suppress(RedisAwayError):
+                    self._send(project, self._open[project])
+        if times:
+            self._set_timer(times[0][0])
+
+    def _set_timer(self, due: float) -> None:
+        """Makes the timer fire at `due` unless it does so earlier."""
+        if self._timer is None or due < self._fires_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._fires_at = due
+            self._timer = self._loop.call_at(due, self._send_overdue)

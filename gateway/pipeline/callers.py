@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from core.keys.services import KeyRecord
 from gateway.limits.minute_limits import NO_CALLER, Caller
 from gateway.pipeline.context import RequestState
+from gateway.snapshot.project import ProjectSnapshot
 
 
 def has_limits(state: RequestState) -> bool:
@@ -21,8 +23,11 @@ def user_of(state: RequestState) -> str:
 
 def caller_of(state: RequestState) -> Caller:
     """Returns the team, the key and the user with their limits."""
-    snapshot, key = state.snapshot, state.key
-    user_id = user_of(state) if snapshot.limits_users else ""
+    return caller_for(state.snapshot, state.key, user_of(state) if state.snapshot.limits_users else "")
+
+
+def caller_for(snapshot: ProjectSnapshot, key: KeyRecord, user_id: str) -> Caller:
+    """Returns the same for the requests of a key and a user, whose id is empty where no user is limited."""
     user_limits = snapshot.user_limits.get(user_id, snapshot.every_user) if user_id else None
     if key.limits is None and user_limits is None and key.team_limits is None:
         return NO_CALLER

@@ -28,6 +28,25 @@ def rate_headers(arrived_us: int, admission: Admission) -> HeaderList:
     return found
 
 
+def rate_lines(arrived_us: int, admission: Admission) -> bytes:
+    """Returns the same headers as the lines of an answer."""
+    lines, seconds = b"", seconds_left(arrived_us)
+    limit, used = admission.requests_limit, admission.requests
+    if limit is not None and used is not None:
+        lines = _lines(headers.RATE_LIMIT_REQUESTS, limit, seconds) % (limit - used if limit > used else 0)
+    limit, used = admission.tokens_limit, admission.tokens
+    if limit is not None and used is not None:
+        lines += _lines(headers.RATE_LIMIT_TOKENS, limit, seconds) % (limit - used if limit > used else 0)
+    return lines
+
+
+@lru_cache(maxsize=4096)
+def _lines(names: _Names, limit: int, seconds: int) -> bytes:
+    """Returns the lines that are equal for all requests of the same second, with a place for what remains."""
+    limit_name, remaining_name, reset_name = names
+    return b"%b: %d\r\n%b: %%d\r\n%b: %ds\r\n" % (limit_name, limit, remaining_name, reset_name, seconds)
+
+
 def uncounted_headers(limits: ProjectLimits, of_callers: Collection[CallerLimits], arrived_us: int) -> HeaderList:
     """Returns the headers of a request that failed before the limits counted it: without what remains, which only the
     limits know."""

@@ -19,7 +19,7 @@ from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.cached import AnswerKeys, answer_key, look_up, replay, store
 from gateway.pipeline.callers import has_limits
-from gateway.pipeline.context import RequestContext, RequestState
+from gateway.pipeline.context import NO_LIMITS, RequestContext, RequestState
 from gateway.pipeline.count_tokens import answer_count
 from gateway.pipeline.counterpart import counterpart_key
 from gateway.pipeline.guard_input import guard_input
@@ -135,7 +135,7 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
     attempts = select(context, runtime.health, state.headers.session_id or state.request_id)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)
-    if has_limits(state):
+    if state.limits is NO_LIMITS and has_limits(state):  # A plan may have admitted it.
         await admit(runtime, context, state, attempts)
     ttl = context.snapshot.settings.cache_ttl_seconds
     policy = cache_policy(context.headers.cache_control, ttl) if ttl or context.headers.cache_control else NO_CACHE

@@ -53,8 +53,8 @@ def begin(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> bool:
     """Begins to answer a request by its plan. Returns False, and has sent nothing, for one without a plan, and where
     the provider cannot be asked at once."""
     try:
-        exchange = _exchange_for(runtime, surface, client)
-        if exchange is not None and client.takes_answer and exchange.begin():
+        exchange = _exchange_for(runtime, surface, client) if client.takes_answer else None
+        if exchange is not None and exchange.begin():
             return True
     except (ApplicationError, ProviderError, RecursionError):
         pass  # The stages answer and record what is wrong with the request.
@@ -88,20 +88,28 @@ def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) ->
     if plan is None or upstream is None:
         return None
     head, passed = upstream
+    request_id, user_id, admission = new_request_id(), headers.user_id or request.user or "", None
+    client_id = valid_id(headers.client_request_id) if headers.client_request_id else ""
+    if plan.limits is not None:
+        reserved = plan.limits.reserved(logged, request)
+        admission = plan.limits.admit(request_id, arrived_us, (headers.session_id, user_id), reserved)
+        if admission is None:
+            return None
     return Exchange(
         runtime=runtime,
         plan=plan,
         client=client,
         headers=headers,
-        client_id=valid_id(headers.client_request_id) if headers.client_request_id else "",
-        user_id=headers.user_id or request.user or "",
+        client_id=client_id,
+        user_id=user_id,
         body=body,
         logged=logged,
         head=head,
         sent=passed,
-        request_id=new_request_id(),
+        request_id=request_id,
         arrived_us=arrived_us,
         started=started,
+        admission=admission,
     )
 
 

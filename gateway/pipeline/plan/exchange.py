@@ -11,10 +11,13 @@ import msgspec
 
 from analytics.request_log.record import CLIENT_REQUEST_ID, SpoolEntry
 from core.http.tracebacks import class_and_place
-from gateway.pipeline.context import RequestState
+from gateway.limits.claims import Admission
+from gateway.pipeline.admit import settle
+from gateway.pipeline.context import LimitUse, RequestState
 from gateway.pipeline.plan.begun import BegunTransport
 from gateway.pipeline.plan.plans import Plan
 from gateway.pipeline.plan.records import record_of
+from gateway.pipeline.rate_headers import rate_headers, rate_lines
 from gateway.pipeline.run import serve
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.headers import ECHOED_REQUEST_ID, RequestHeaders
@@ -33,7 +36,7 @@ _NOT_YET: Any = None
 class Exchange(msgspec.Struct):
     """One plain request and its provider's answer. `client_id` and `user_id` are empty where the client sent none;
     `logged` is the chat completion that says what `body` does, `sent` what the provider gets behind `head`; `started`
-    and `called_at` come from `perf_counter`."""
+    and `called_at` come from `perf_counter`; `admission` is None where nothing is limited."""
 
     runtime: Runtime
     plan: Plan
@@ -48,6 +51,7 @@ class Exchange(msgspec.Struct):
     request_id: str
     arrived_us: int
     started: float
+    admission: Admission | None
     called_at: float = 0.0
     slot: int = -1
     # Set once the request is written, before anything calls back.
@@ -55,6 +59,20 @@ class Exchange(msgspec.Struct):
 
     def begin(self) -> bool:
         """Asks the provider. Returns False, and has sent nothing, where that has to be waited for."""
+        response = None
+        try:
+            response = self._written()
+        finally:
+            if response is None and self.admission is not None and self.admission.reservation is not None:
+                self.runtime.limiter.take_back(self.admission.reservation)
+        if response is None:
+            return False
+        self.response = response
+        self.client.on_change = self._go_by_stages
+        return True
+
+    def _written(self) -> BegunResponse | None:
+        """Writes the request to the provider, and returns its answer to come; None where nothing was sent."""
         plan, inflight = self.plan, self.runtime.inflight
         self.called_at = time.perf_counter()
         # First, so that a request whose worker is killed right after the write is on record too.
@@ -66,10 +84,7 @@ class Exchange(msgspec.Struct):
             response = None
         if response is None:
             inflight.end(self.slot)
-            return False
-        self.response = response
-        self.client.on_change = self._go_by_stages
-        return True
+        return response
 
     def _on_news(self) -> None:
         """Answers once the provider's answer is whole, and leaves anything but a conforming one to the stages."""
@@ -104,6 +119,8 @@ class Exchange(msgspec.Struct):
         logs_content = plan.snapshot.settings.log_content
         runtime.spool.append(SpoolEntry(record, self.logged, body) if logs_content else SpoolEntry(record))
         runtime.inflight.end(self.slot)
+        if self.admission is not None and self.admission.reservation is not None:
+            settle(runtime.limiter, self.admission.reservation, record)
         runtime.planned += 1
         self.client.answer(head, body)
 
@@ -112,7 +129,8 @@ class Exchange(msgspec.Struct):
         ids = self.request_id.encode()
         if self.client_id:
             ids += b"\r\n%b: %b" % (ECHOED_REQUEST_ID, self.client_id.encode())
-        return _HEAD % (length, ids, self.plan.served)
+        limits = rate_lines(self.arrived_us, self.admission) if self.admission is not None else b""
+        return _HEAD % (length, ids, self.plan.served, limits, self.plan.warning)
 
     def _go_by_stages(self) -> None:
         """Hands the request over to the stages, once."""
@@ -136,6 +154,8 @@ class Exchange(msgspec.Struct):
         if self.client_id:
             reply.ids.append((ECHOED_REQUEST_ID, self.client_id.encode()))
             state.attributes[CLIENT_REQUEST_ID] = self.client_id
+        if self.admission is not None:
+            state.limits = LimitUse(self.admission.reservation, rate_headers(self.arrived_us, self.admission))
         transport = BegunTransport(self.runtime.transport, self.response, state.routing, self.called_at)
         try:
             await serve(dataclasses.replace(self.runtime, transport=transport), state, self._body_and(receive), reply)
@@ -153,7 +173,7 @@ class Exchange(msgspec.Struct):
         return received
 
 
-_HEAD: Final = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n"
+_HEAD: Final = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b%b%b\r\n"
 
 
 def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:

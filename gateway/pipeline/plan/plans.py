@@ -3,7 +3,7 @@ protocol and a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -14,12 +14,14 @@ from analytics.spool.inflight import InflightKind, InflightRequest, kind_of
 from core.errors import ApplicationError
 from core.keys.services import KeyRecord
 from gateway.pipeline.answer_headers import served_by
+from gateway.pipeline.callers import has_limits
 from gateway.pipeline.context import Attempt, RequestState
 from gateway.pipeline.marked_documents import MARK
 from gateway.pipeline.permitted import permitted
+from gateway.pipeline.plan.leased import LeasedLimits
 from gateway.pipeline.record import record_of
 from gateway.pipeline.select import only_attempt
-from gateway.protocol.headers import ClientHeaders, RequestHeaders
+from gateway.protocol.headers import WARNING, ClientHeaders, RequestHeaders
 from gateway.protocol.wire import NULL, LazyFields, decode_request
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
@@ -50,7 +52,7 @@ class Plan(NamedTuple):
     client's protocol that pass on with them (`passed_names`). `read` returns the answer that a client may get as it
     came. `units` make the cost of most answers, None where that takes decimals. `record` is what the stages would
     record, `kind` what they would note of a request in flight, `served` the lines of the answer's headers behind those
-    with the ids.
+    with the ids, `warning` the last one, which comes behind those of the limits. `limits` is None without any.
     """
 
     snapshot: ProjectSnapshot
@@ -71,6 +73,8 @@ class Plan(NamedTuple):
     record: RequestRecord
     kind: InflightKind
     served: bytes
+    warning: bytes
+    limits: LeasedLimits | None
 
     def add_head(self, passed: ClientHeaders, head: RequestHead) -> RequestHead:
         """Returns the head, and keeps it for requests with the same headers of the client's protocol."""
@@ -83,16 +87,12 @@ class Plan(NamedTuple):
 Plans = dict[str, Plan | None]
 
 
-def _forwards_alone(snapshot: ProjectSnapshot, key: KeyRecord) -> bool:
-    """Returns whether the project and the key let every stage do nothing but forward."""
+def _forwards_alone(snapshot: ProjectSnapshot) -> bool:
+    """Returns whether the project lets every stage do nothing but forward, within limits."""
     settings = snapshot.settings
     return not (
         snapshot.prompts
         or snapshot.unreadable
-        or snapshot.limits.is_set
-        or snapshot.limits_users
-        or key.limits is not None
-        or key.team_limits is not None
         or settings.guardrails.is_on
         or settings.guardrails.guards_output
         or settings.cache_ttl_seconds
@@ -126,6 +126,7 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
     served = served_by(state)
     if any(b"\n" in value or b"\r" in value for _, value in served):
         return None
+    warnings = [header for header in served if header[0] == WARNING]
     passes_natively = upstream.body is body and not snapshot.settings.prompt_cache_markers
     record = replace(record_of(state), requested_model=model)
     return Plan(
@@ -146,8 +147,14 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
         runtime.deadlines.within(runtime.deadlines.total),
         record,
         _kind_of(record),
-        b"".join(b"%b: %b\r\n" % header for header in served),
+        _lines_of(header for header in served if header not in warnings),
+        _lines_of(warnings),
+        LeasedLimits(runtime.limiter, found, state.routing.price) if has_limits(state) else None,
     )
+
+
+def _lines_of(served: Iterable[tuple[bytes, bytes]]) -> bytes:
+    return b"".join(b"%b: %b\r\n" % header for header in served)
 
 
 def _kind_of(record: RequestRecord) -> InflightKind:
@@ -198,7 +205,7 @@ def plans_of(found: Found, surface: Surface) -> Plans | None:
     snapshot, key = found
     of_keys = snapshot.plans.setdefault(surface.operation, {})
     if key.key_hash not in of_keys:
-        of_keys[key.key_hash] = {} if _forwards_alone(snapshot, key) else None
+        of_keys[key.key_hash] = {} if _forwards_alone(snapshot) else None
     plans: Plans | None = of_keys[key.key_hash]
     return plans
 

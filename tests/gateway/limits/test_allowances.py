@@ -19,6 +19,7 @@ from django.test import override_settings
 from hypothesis import HealthCheck, given, settings
 
 from core.caller_limits import CallerLimits
+from core.keys.services import KeyRecord
 from gateway.limits import open_batches, rate
 from gateway.limits.claims import Admission, Claim, Reservation
 from gateway.limits.figures import Figures
@@ -34,7 +35,10 @@ from gateway.limits.keys import (
 )
 from gateway.limits.minute_limits import Caller
 from gateway.limits.rate import Rate
+from gateway.pipeline.plan.leased import LeasedLimits
 from gateway.project_settings.limits import ProjectLimits
+from gateway.project_settings.settings import ProjectSettings
+from gateway.snapshot.project import ProjectSnapshot
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.workers import PROJECT, Worker, now_us, spent, worker
 from tests.waiting import TIMEOUT_SECONDS, eventually
@@ -149,7 +153,8 @@ class Truth:
 
 @dataclass
 class Burst:
-    """Requests of one worker that follow each other; every `keeps`-th stays open until the end."""
+    """Requests of one worker that follow each other; every `keeps`-th stays open until the end. Plans admit them where
+    they can, and where `fails` find that the provider cannot be asked every third time."""
 
     worker: int
     requests: int
@@ -157,6 +162,8 @@ class Burst:
     tokens: int
     cost: int
     keeps: int
+    has_plans: bool
+    fails: bool
 
 
 @asynccontextmanager
@@ -182,6 +189,26 @@ def end(one: Worker, admission: Admission, tokens: int, cost: int) -> None:
     one.limiter.settle(admission.reservation, tokens, cost)
 
 
+def plan_limits(one: Worker, caller: Caller) -> LeasedLimits:
+    """Returns the limits of the worker's plan for requests of the caller's key."""
+    project = UUID(PROJECT)
+    snapshot = ProjectSnapshot(project, PROJECT, {}, {}, {}, ProjectSettings(), 1, limits=one.limits)
+    key = KeyRecord(caller.key_id, project, "", frozenset({"gateway"}), None, caller.key_limits)
+    return LeasedLimits(one.limiter, (snapshot, key), None)
+
+
+def _planned(one: Worker, leased: LeasedLimits, burst: Burst, number: int) -> Admission | None:
+    """Returns what a plan admits, without asking Redis; None where the stages have to."""
+    claim = one.claim(tokens=burst.tokens, cost=burst.cost, session=burst.session)
+    sender, reserved = (burst.session, ""), (burst.tokens, burst.cost)
+    admission = leased.admit(claim.request_id, claim.arrived_us, sender, reserved)
+    if admission is None or not (burst.fails and number % 3 == 0):
+        return admission
+    assert admission.reservation is not None
+    one.limiter.take_back(admission.reservation)
+    return None
+
+
 class Course:
     """Bursts of four workers at once."""
 
@@ -201,10 +228,14 @@ class Course:
         assert self.is_returned()
 
     async def _send(self, one: Worker, bursts: list[Burst]) -> None:
+        leased = plan_limits(one, self.caller)
         for burst in bursts:
             for number in range(burst.requests):
                 one.arrived_us = now_us()
-                admission = await ask(one, self.caller, tokens=burst.tokens, cost=burst.cost, session=burst.session)
+                admission = _planned(one, leased, burst, number) if burst.has_plans else None
+                admission = admission or await ask(
+                    one, self.caller, tokens=burst.tokens, cost=burst.cost, session=burst.session
+                )
                 if admission.reservation is None:
                     continue
                 self.truth.begin(admission.reservation)
@@ -270,6 +301,8 @@ BURSTS = st.lists(
         tokens=st.integers(0, 60),
         cost=st.integers(0, 60),
         keeps=st.integers(1, 20),
+        has_plans=st.booleans(),
+        fails=st.booleans(),
     ),
     min_size=4,
     max_size=16,
@@ -466,13 +499,33 @@ async def test_requests_one_after_the_other__ask_redis_for_few_of_them(own_redis
                 pass
 
 
-def test_subject_with_few_requests__leases_nothing() -> None:
+@pytest.mark.parametrize(
+    ("requests", "seconds", "ahead", "patience"),
+    [
+        (4, 0.25, 0, 1),
+        (10, 0.25, 20, 5),
+        (32, 0.16, 64, 3.2),
+        (100, 0.1, 100, 1),
+        (1000, 0.1, 512, 1),
+    ],
+    ids=["few", "slow", "steady", "fast", "very_fast"],
+)
+def test_rate__of_requests__says_how_many_to_lease_for(
+    requests: int, seconds: float, ahead: int, patience: float
+) -> None:
     measured = Rate(0.0)
-    claim = Claim("r", PROJECT, "", 0, 1, 1)
-    measured.add(claim)
-    measured.measure(0.1, AHEAD_SECONDS)
-    assert (measured.ahead, measured.is_low) == (0, True)
-    for _ in range(10):
-        measured.add(claim)
-    measured.measure(0.2, AHEAD_SECONDS)
-    assert (measured.ahead, measured.is_low) == (10, False)
+    for _ in range(requests):
+        measured.add(Claim("r", PROJECT, "", 0, 3, 1))
+
+    measured.measure(seconds, AHEAD_SECONDS)
+
+    assert (measured.ahead, measured.is_low, measured.tokens_each) == (ahead, ahead == 0, 3)
+    assert measured.patience == pytest.approx(patience)
+
+
+def test_rate__of_too_few_requests_to_tell__stays() -> None:
+    measured = Rate(0.0)
+    for number in range(6):
+        measured.add(Claim("r", PROJECT, "", 0, 1, 1))
+        measured.measure(0.04 * number, AHEAD_SECONDS)
+        assert (measured.ahead, measured.is_low) == (0, False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 
 import msgspec
@@ -74,7 +74,11 @@ def seen_by(
     with closing(connection):
         connection.request("POST", path, content, {**bearer(gateway.key), **(headers or {})})
         response = connection.getresponse()
-        answer = response.read()
+        return seen_in(gateway, upstream, response, response.read())
+
+
+def seen_in(gateway: Gateway, upstream: UpstreamServer, response: HTTPResponse, answer: bytes) -> Seen:
+    """Returns what is seen of a request that was answered so."""
     request_id = response.headers["x-request-id"]
     (entry,) = gateway.service.entries(request_id)
     record = {name: value for name, value in msgspec.to_builtins(entry.record).items() if name not in _OF_ONE_RECORD}
