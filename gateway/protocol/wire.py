@@ -150,6 +150,7 @@ _decoder = msgspec.json.Decoder(ChatCompletionRequest)
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"^Object missing required field `(?P<field>[^`]+)`")
 _STREAMS = re.compile(rb'"stream"\s*:\s*true')
+_NEAR_AN_END = 1024
 _INDEX = re.compile(r"\[\.\.\.\]")
 
 
@@ -182,7 +183,10 @@ def convert_request(fields: Mapping[str, Any], body: bytes) -> ChatCompletionReq
 
 
 def streams(body: bytes) -> bool:
-    """Returns True for a request that asks for a stream. It may be wrong only by returning False."""
+    """Returns True for a request that asks for a stream. It may be wrong only by returning False: clients write the
+    field before their messages or behind them, so the middle of a long body is not searched."""
+    if len(body) > 2 * _NEAR_AN_END:
+        body = body[:_NEAR_AN_END] + b"," + body[-_NEAR_AN_END:]
     at = find(body, b'"stream"')
     return at >= 0 and _STREAMS.match(body, at) is not None
 

@@ -27,6 +27,7 @@ from gateway.pipeline.plan.sent import sent
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.client_ids import valid_id
 from gateway.protocol.identifiers import new_request_id
+from gateway.protocol.plain import plain_request
 from gateway.protocol.wire import ChatCompletionRequest, convert_request, decode_request, streams
 from gateway.runtime.runtime import Runtime
 from gateway.surfaces.base import Surface
@@ -117,7 +118,7 @@ def _asked(surface: Surface, body: bytes, plans: Plans) -> tuple[ChatCompletionR
     """Returns the request, and the chat completion that says the same; None for one of another protocol that is not
     plain. Raises ValidationError."""
     if surface is CHAT:
-        return decode_request(body), body
+        return plain_request(body) or decode_request(body), body
     if find(body, _TYPE) >= 0:
         return None
     fields = decoded(body)

@@ -22,6 +22,7 @@ from gateway.pipeline.plan.leased import LeasedLimits
 from gateway.pipeline.record import record_of
 from gateway.pipeline.select import only_attempt
 from gateway.protocol.headers import WARNING, ClientHeaders, RequestHeaders
+from gateway.protocol.plain import NEVER_IN_PLAIN
 from gateway.protocol.wire import NULL, LazyFields, decode_request
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
@@ -48,7 +49,8 @@ class Plan(NamedTuple):
     """What all plain requests of a key for a model share that come by one client protocol.
 
     `adapter` is of the client's own protocol where `is_native`. `marks` are byte strings, one of which occurs in every
-    body that names `own_name` and has to change. `heads` are those of the provider's requests, by the headers of the
+    body that names `own_name` and has to change; `marks_in_plain` are those of them that may in one of plain form
+    (`gateway.protocol.plain`). `heads` are those of the provider's requests, by the headers of the
     client's protocol that pass on with them (`passed_names`). `read` returns the answer that a client may get as it
     came. `units` make the cost of most answers, None where that takes decimals. `record` is what the stages would
     record, `kind` what they would note of a request in flight, `served` the lines of the answer's headers behind those
@@ -64,6 +66,7 @@ class Plan(NamedTuple):
     adapter: Adapter
     is_native: bool
     marks: tuple[bytes, ...]
+    marks_in_plain: tuple[bytes, ...]
     read: Callable[[bytes], ParsedResponse | None]
     price: Price | None
     units: TokenUnits | None
@@ -128,7 +131,7 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
         return None
     warnings = [header for header in served if header[0] == WARNING]
     passes_natively = upstream.body is body and not snapshot.settings.prompt_cache_markers
-    record = replace(record_of(state), requested_model=model)
+    record, marks = replace(record_of(state), requested_model=model), (*passing.marks, MARK)
     return Plan(
         snapshot,
         key,
@@ -138,7 +141,8 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
         sent_model if passes_natively or not passing.is_native else None,
         passing.adapter,
         passing.is_native,
-        (*passing.marks, MARK),
+        marks,
+        tuple(mark for mark in marks if mark not in NEVER_IN_PLAIN),
         passing.read,
         state.routing.price,
         token_units(state.routing.price),

@@ -6,6 +6,7 @@ from gateway.pipeline.marked_documents import MARK
 from gateway.pipeline.plan.plans import Plan
 from gateway.pipeline.plan.sender import KnownSender
 from gateway.protocol.headers import ClientHeaders
+from gateway.protocol.plain import PlainRequest
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields, is_plain
 from integrations.providers.additions import with_headers
 from integrations.providers.base import NOTHING, ChatRequest, PassingAdapter
@@ -31,7 +32,7 @@ def sent(request: ChatCompletionRequest, sender: KnownSender, body: bytes, plan:
         return None
     passed = sender.passed_on(plan.passed_names) if plan.passed_names else ()
     if request.model == plan.own_name and request.thinking is None and passed in plan.heads:
-        for mark in plan.marks:
+        for mark in plan.marks_in_plain if request.__class__ is PlainRequest else plan.marks:
             if find(body, mark) >= 0:
                 break
         else:

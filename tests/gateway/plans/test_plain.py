@@ -44,6 +44,7 @@ def encoded(**fields: Any) -> bytes:
     return json.dumps(body(**fields)).encode()
 
 
+MARKS = 'null "cache_control" cache_control function "assistant" "untrusted" "n" "stream": true'
 PLAIN: dict[str, dict[str, Any]] = {
     "named_with_its_provider": {"content": encoded()},
     "its_own_name": {"content": encoded(model="gpt-4o")},
@@ -75,11 +76,30 @@ PLAIN: dict[str, dict[str, Any]] = {
             ]
         )
     },
+    "text_with_marks": {"content": encoded(messages=[{"role": "user", "content": MARKS}])},
+    "text_with_marks_for_another_dialect": {
+        "content": encoded(model="groq/llama-3.3-70b-versatile", messages=[{"role": "user", "content": MARKS}])
+    },
+    "text_with_an_escape": {"content": encoded(messages=[{"role": "user", "content": MARKS + "\\u0041 ü"}])},
+    "answered_before": {
+        "content": encoded(messages=[{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}])
+    },
+    "type_behind_the_messages": {"content": encoded()[:-1] + b',"type":"a"}'},
     "number_out_of_range": {"content": encoded()[:-1] + b',"a":1e400}'},
     "unknown_field": {"content": encoded(anything={"a": [1, 2]})},
 }
 OTHERS: dict[str, dict[str, Any]] = {
     "stream": {"content": encoded(stream=True)},
+    "stream_between_long_texts": {
+        "content": encoded(messages=[], user="a" * 3000, stream=True)[:-1]
+        + b',"messages":[{"role":"user","content":"%b"}]}' % (b"b" * 3000)
+    },
+    "null_in_a_message": {"content": encoded(messages=[{"role": "user", "content": None}])},
+    "too_many_messages": {"content": encoded(messages=[{"role": "user", "content": "a"}] * 1001)},
+    "control_character": {"content": b'{"model":"gpt-4o","messages":[{"role":"user","content":"a\nb"}]}'},
+    "lone_surrogate": {"content": b'{"model":"gpt-4o","messages":[{"role":"user","content":"\\ud800"}]}'},
+    "wrong_escape": {"content": b'{"model":"gpt-4o","messages":[{"role":"user","content":"\\x"}]}'},
+    "more_behind_the_object": {"content": encoded() + b"{}"},
     "not_json": {"content": b"{"},
     "no_json_object": {"content": b"[]"},
     "empty": {"content": b""},
