@@ -39,6 +39,8 @@ class DirectCycle(OneWriteCycle):
     access_log = False
     # The event of a `receive` that waits. Nearly every body has arrived before it is asked for, and needs none.
     _event: asyncio.Event | None = None
+    # Reading pauses above so many bytes that the endpoint has not asked for.
+    high_water = HIGH_WATER_LIMIT
     # The function of an endpoint that answers without a task (`gateway.protocol.arrived`).
     on_change: Callable[[], None] | None = None
     memory: dict[str, Any]
@@ -96,19 +98,19 @@ class DirectCycle(OneWriteCycle):
         """Adds what arrived of the body; reading pauses while much of it waits for the endpoint."""
         self._pieces.append(data)
         self._buffered += len(data)
-        if self._buffered > HIGH_WATER_LIMIT:
+        if self._buffered > self.high_water:
             self.flow.pause_reading()
         self.note_arrival()
 
     @property
     def is_large(self) -> bool:
         """True if so much of the body has arrived that reading pauses until it is asked for."""
-        return self._buffered > HIGH_WATER_LIMIT
+        return self._buffered > self.high_water
 
     # The following methods are those of `gateway.protocol.arrived.ArrivedRequest`.
 
     def whole_body(self) -> bytes:
-        if self._buffered > HIGH_WATER_LIMIT:
+        if self._buffered > self.high_water:
             self.flow.resume_reading()  # An end of the connection is read, too.
         self._has_arrived = True
         pieces = self._pieces

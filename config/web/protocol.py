@@ -13,6 +13,7 @@ import httptools
 from typing_extensions import override
 from uvicorn.config import Config
 from uvicorn.protocols.http import httptools_impl
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
@@ -34,6 +35,8 @@ _LINGER_SECONDS = 2.0
 
 # A body mostly follows its head at once. One that does not is awaited by a task, which also watches its pace.
 _HOLD_SECONDS = 0.02
+# A larger body goes to its task as it arrives.
+_HELD_BYTES = 1024 * 1024
 
 # The states of a connection: what the peer has to send next. Plain integers, because each request compares them often.
 _HEAD = 0
@@ -268,6 +271,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._start_asgi_task(cycle, endpoint)
         else:
             self._held = endpoint
+            cycle.high_water = _HELD_BYTES
 
     def _go_on_holding(self) -> None:
         """Holds the request whose body is not complete for a moment; one with much of a body goes on at once."""
@@ -278,10 +282,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _release(self) -> None:
         """Starts the task of the request that is held, if any."""
-        held = self._held
+        held, cycle = self._held, self.cycle
         if held is not None:
             self._end_hold()
-            self._start_asgi_task(self.cycle, held)
+            if isinstance(cycle, DirectCycle):
+                cycle.high_water = HIGH_WATER_LIMIT
+            self._start_asgi_task(cycle, held)
 
     def _end_hold(self) -> None:
         self._held = None

@@ -25,7 +25,8 @@ HIGH_WATER_BYTES = 256 * 1024
 MAX_OVERHEAD_BYTES = 64 * 1024
 """The maximum number of bytes of heads, chunk extensions and trailers in a row without a byte of body."""
 
-_JOIN_BYTES = 128 * 1024
+# A larger body is not copied behind its head.
+_JOIN_BYTES = 32 * 1024
 _NEVER = float("inf")
 _JUST_NOW_SECONDS = 0.005
 
@@ -299,8 +300,7 @@ class Connection(asyncio.Protocol):
         if len(body) <= _JOIN_BYTES:
             transport.write(head + body)
         else:
-            transport.write(head)
-            transport.write(body)
+            transport.writelines((head, body))
 
     def _wake(self, response: PooledResponse) -> None:
         self._deadline = _NEVER

@@ -111,24 +111,47 @@ async def test_body__that_lets_its_head_wait__is_awaited_by_a_task() -> None:
     assert held.endpoint.begun == []
 
 
+async def test_body__that_comes_in_pieces__is_begun_when_it_is_whole() -> None:
+    held = Held()
+    request = post(b"x" * 500_000)
+
+    await held.request(request[:200_000], request[200_000:400_000], request[400_000:])
+
+    assert held.endpoint.begun[0].whole_body() == b"x" * 500_000
+    assert not held.client.is_paused
+
+
 async def test_body__that_is_large__is_awaited_by_a_task() -> None:
     held = Held()
-    request = post(b"x" * 100_000)
+    request = post(b"x" * 1_500_000)
 
-    answer = await held.request(request[:80_000], request[80_000:])
+    answer = await held.request(request[:1_200_000], request[1_200_000:])
 
     assert answer.endswith(b"ok")
-    assert b"".join(message["body"] for message in held.messages) == b"x" * 100_000
+    assert held.endpoint.begun == []
+    assert b"".join(message["body"] for message in held.messages) == b"x" * 1_500_000
 
 
 async def test_body__that_is_large_and_comes_whole__lets_the_connection_be_read() -> None:
     held = Held()
-    await held.request(post(b"x" * 100_000))
+    await held.request(post(b"x" * 1_500_000))
     assert held.client.is_paused
 
-    assert held.endpoint.begun[0].whole_body() == b"x" * 100_000
+    assert held.endpoint.begun[0].whole_body() == b"x" * 1_500_000
 
     assert not held.client.is_paused
+
+
+async def test_body__that_a_task_awaits__pauses_the_connection_sooner() -> None:
+    held = Held()
+    request = post(b"x" * 200_000)
+    held.protocol.data_received(request[:1000])
+    held.protocol._release()
+
+    held.protocol.data_received(request[1000:100_000])
+
+    assert held.client.is_paused
+    assert (await held.request(request[100_000:])).endswith(b"ok")
 
 
 async def test_client__that_leaves_within_its_body__is_left_to_a_task() -> None:
