@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_type_hints
@@ -98,6 +99,10 @@ PlainRequest: Final[type[ChatCompletionRequest]] = _plain(
     ),
 )
 _decode = msgspec.json.Decoder(PlainRequest, dec_hook=_refuse).decode
+# Clients mostly write their further fields behind the messages, where a decoder comes last.
+_LONG, _END = 8192, 1024
+_NAME_OF_FIELD = re.compile(rb'"(\w+)"\s*:')
+_NAMES = frozenset(name.encode() for name in (*PlainRequest.__struct_fields__, "role", "content"))
 # Parts of messages, tools, their calls, and formats of answers have it, and nothing that is plain: this says so sooner.
 _TYPE = b'"type"'
 
@@ -106,6 +111,8 @@ def plain_request(body: bytes) -> ChatCompletionRequest | None:
     """Returns what `decode_request` does of a body that has the plain form, None for any other. It may be wrong only by
     returning None."""
     if len(body) > MAX_MESSAGE_BYTES or find(body, _TYPE) >= 0:
+        return None
+    if len(body) > _LONG and not _NAMES.issuperset(_NAME_OF_FIELD.findall(body, len(body) - _END)):
         return None
     try:
         return _decode(body)

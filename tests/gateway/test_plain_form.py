@@ -21,6 +21,9 @@ SPOILT: dict[str, bytes] = {
     "unknown_field": json.dumps({**PLAIN, "anything": 1}).encode(),
     "unknown_field_of_a_message": json.dumps({**PLAIN, "messages": [{**MESSAGES[0], "cache_control": {}}]}).encode(),
     "unknown_field_with_escapes": b'{"model":"m","messages":[{"role":"user","content":"a","cache\\u005fcontrol":{}}]}',
+    "unknown_field_behind_a_long_text": json.dumps(
+        {"messages": [{"role": "user", "content": "a" * 20_000}], "model": "m", "metadata": {"a": "b"}}
+    ).encode(),
     "null": json.dumps({**PLAIN, "temperature": None}).encode(),
     "null_model_list": json.dumps({**PLAIN, "models": None}).encode(),
     "null_name": json.dumps({**PLAIN, "messages": [{**MESSAGES[0], "name": None}]}).encode(),
@@ -74,6 +77,18 @@ def test_plain_form__means_that_no_mark_stands_outside_texts(body: dict[str, Any
         assert not any(mark in json.dumps(without_texts).encode() for mark in NEVER_IN_PLAIN)
         assert all(message.keys() == {"role", "content"} for message in body["messages"])
         assert all(message["content"].__class__ is str for message in body["messages"])
+
+
+@pytest.mark.parametrize("end", ["", '"x": 1', '{"metadata": {}}', "\\", '\\"a\\": null', "ü" * 600], ids=ascii)
+@pytest.mark.parametrize("escapes", [True, False])
+def test_long_request_of_plain_form__is_known_whatever_its_text_ends_with(end: str, escapes: bool) -> None:
+    messages = [{"role": "user", "content": "a" * 20_000 + end}]
+    written = json.dumps({**PLAIN, "messages": messages, "user": "u"}, ensure_ascii=escapes).encode()
+
+    read = plain_request(written)
+
+    assert read is not None
+    assert read.messages[0].content == messages[0]["content"]
 
 
 @pytest.mark.parametrize("written", SPOILT.values(), ids=SPOILT)
