@@ -22,6 +22,8 @@ STREAM_EVENTS = 100
 EVENTS_PER_SECOND = 50.0
 MODERATE_RATE = 300.0
 MANY_STREAMS = 1024
+SMALL_BYTES = 1024
+LARGE_BYTES = 60_000
 
 _STORED_SECONDS = 180.0
 _POLL_SECONDS = 0.2
@@ -35,7 +37,7 @@ class Scenario:
     name: str
     connections: int
     rate: float = 0.0
-    body_bytes: int = 1024
+    body_bytes: int = SMALL_BYTES
     streams: bool = False
 
 
@@ -87,7 +89,7 @@ def scenarios(connections: int, rate: float = 0.0) -> list[Scenario]:
     loop."""
     return [
         Scenario("throughput", connections, rate=rate),
-        Scenario("large", connections, body_bytes=60_000),
+        Scenario("large", connections, body_bytes=LARGE_BYTES),
         Scenario("moderate", 16, rate=MODERATE_RATE),
         Scenario("one", 1),
         Scenario("streams-16", 16, streams=True),

@@ -16,11 +16,11 @@ from benchmarks.counts.kernel import NotCountedError
 from benchmarks.counts.probe import Mode, Probe
 from benchmarks.counts.service import Counted, ExtraWorker
 from benchmarks.counts.traffic import WORDS, Steps, lanes, streams
+from benchmarks.scenarios import LARGE_BYTES, SMALL_BYTES
 from benchmarks.targets.base import Endpoint
 from benchmarks.waiting import wait_until_shipped
 
 _CHUNKS = WORDS.last - WORDS.first
-_LARGE_BYTES = 60_000
 _RECORDS = 1000
 
 Reading = Mapping[str, float]
@@ -129,7 +129,7 @@ class Counting:
             figures.add(name, await per_request(surface, read, batches=4))
             figures.add(f"{name}_chunk", await per_chunk(surface, self.steps, read, batches=2))
         probe.set(Mode.OFF)
-        for workload, size in (("request", 1024), ("request_of_60_kb", _LARGE_BYTES)):
+        for workload, size in (("request", 1024), ("request_of_60_kb", LARGE_BYTES)):
             figures.add(workload, await _memory(plain, probe, size))
 
     async def _count_instructions(self, figures: Figures) -> None:
@@ -159,6 +159,7 @@ class Counting:
             surface = worker.endpoint(self.surfaces[name])
             figures.add(f"{name}_of_64", await per_request(surface, read, batches=1, size=9, connections=64))
         figures.add("chunk_of_64", await per_chunk(plain, self.steps, read, batches=1, at_once=64))
+        figures.add("kb_beyond_the_first", await _per_kilobyte(plain, read))
         counter.switch("off")
 
     async def _count_records(self, figures: Figures) -> None:
@@ -205,6 +206,16 @@ async def per_request(
     for lane in open_lanes:
         lane.connection.abort()
     return _least(found)
+
+
+async def _per_kilobyte(endpoint: Endpoint, read: Callable[[], Reading]) -> dict[str, float]:
+    """Returns what a KB of a body beyond the first adds to the readings, from the same number of requests of each
+    size."""
+    small, large = [
+        await per_request(endpoint, read, batches=1, size=20, connections=16, body_bytes=size)
+        for size in (SMALL_BYTES, LARGE_BYTES)
+    ]
+    return {name: (large[name] - small[name]) / ((LARGE_BYTES - SMALL_BYTES) / 1024) for name in small}
 
 
 async def per_chunk(
