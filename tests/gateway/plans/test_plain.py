@@ -77,9 +77,6 @@ PLAIN: dict[str, dict[str, Any]] = {
         )
     },
     "text_with_marks": {"content": encoded(messages=[{"role": "user", "content": MARKS}])},
-    "text_with_marks_for_another_dialect": {
-        "content": encoded(model="groq/llama-3.3-70b-versatile", messages=[{"role": "user", "content": MARKS}])
-    },
     "text_with_an_escape": {"content": encoded(messages=[{"role": "user", "content": MARKS + "\\u0041 ü"}])},
     "answered_before": {
         "content": encoded(messages=[{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}])
