@@ -68,6 +68,8 @@ _QUESTIONS: Mapping[str, Sequence[str]] = {
         "Will we exceed the budget of this month?",
         "Who was turned away by a limit today?",
     ),
+    "evaluators": ("Which evaluators are there?", "What could an evaluator look for in these answers?"),
+    "evaluator": ("What does this evaluator look for?", "Which answers would it call bad?"),
     "reviews": ("How far do reviewers and judges agree?", "Which requests are worth a review?"),
     "review": ("How far do reviewers and judges agree here?", "Which requests got the lowest scores?"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from analytics.evaluators.definitions import Definition, read_definition
 from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
@@ -31,6 +31,11 @@ class KnownVersion:
 def list_evaluators(project_id: UUID) -> QuerySet[Evaluator]:
     """Returns the evaluators by name, each with its versions, the newest first."""
     return Evaluator.objects.for_project(project_id).order_by("name", "id").prefetch_related("versions")
+
+
+def list_newest(project_id: UUID) -> QuerySet[Evaluator]:
+    """Returns the evaluators by name, each with the number of its newest version as `newest`."""
+    return Evaluator.objects.for_project(project_id).order_by("name", "id").annotate(newest=Max("versions__number"))
 
 
 def get_evaluator(project_id: UUID, evaluator_id: UUID) -> Evaluator:

@@ -45,6 +45,7 @@ GROUPS = (
         "Improve",
         (
             Entry("Prompts", "prompts", "m"),
+            Entry("Evaluators", "evaluators"),
             Entry("Experiments", "experiments", "t"),
             Entry("Rollouts", "rollouts", "o"),
             Entry("Reviews", "reviews", "v"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.services import create_conversation
-from analytics.models import Deletion, Feedback, ReviewQueue, TraceDestination
+from analytics.models import Deletion, Evaluator, Feedback, ReviewQueue, TraceDestination
 from core.models import Host, Membership, Project, Team
 from core.roles import Role
 from gateway.models import GatewaySettings
@@ -18,6 +18,7 @@ from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from rollouts.models import Rollout
 from tests.factories.core import make_key, make_staff
 from tests.factories.dashboards import make_dashboard
+from tests.factories.evaluators import make_evaluator
 from tests.factories.prompts import make_config
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
@@ -82,7 +83,13 @@ def _of_analytics(project: Project) -> dict[str, Any]:
         ),
         "analytics_reviewqueue": ReviewQueue.objects.filter(project=project).first() or make_queue(project),
         "analytics_dashboard": make_dashboard(project),
+        **_of_evaluators(project),
     }
+
+
+def _of_evaluators(project: Project) -> dict[str, Any]:
+    evaluator = Evaluator.objects.filter(project=project).first() or make_evaluator(project)
+    return {"analytics_evaluator": evaluator, "analytics_evaluatorversion": evaluator.versions.first()}
 
 
 def _of_prompts(project: Project) -> dict[str, Any]:

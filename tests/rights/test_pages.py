@@ -208,6 +208,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "rollout_id": rows["rollouts_rollout"].pk,
         "experiment_id": Experiment.objects.get_or_create(project=project, defaults={"item_limit": 1})[0].pk,
         "version_id": rows["prompts_promptversion"].pk,
+        "evaluator_id": rows["analytics_evaluator"].pk,
         "alert_id": FigureAlert.objects.filter(project=project).values_list("pk", flat=True)[0],
     }
 

@@ -21,7 +21,7 @@ one_of_everything(Project.objects.get(pk="{project_id}"))
 
 
 class Everything(Team):
-    """A project with 3,000 requests of ten days, a row of each table, a rollout, an experiment and a review queue."""
+    """A project with 3,000 requests of ten days, a row of each table, a rollout, an experiment, an evaluator and a queue."""
 
     def __init__(self, service: LiveService, name: str) -> None:
         super().__init__(service, name)
@@ -33,6 +33,8 @@ class Everything(Team):
         self.prompt(_LONG_NAME, _PROMPT, second).rollout(stages=stages)
         self.prompt("planned", _PROMPT, second)
         self.experiment = self._experiment()
+        rule = {"name": "names the parcel", "kind": "contains", "definition": {"value": "parcel"}}
+        self.evaluator = self.call("POST", "../evaluators", rule)
         self.queue = self.call("POST", "../reviews", {"name": "Helpful?", "score_name": "helpful", "kind": "boolean"})
         self.command("shell", "--verbosity", "0", "-c", _ROWS.format(project_id=self.project_id))
         self.superuser = Account()

@@ -53,6 +53,9 @@ _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     ("/admin/prompts/new/?", "Check", {"System prompt": "You sell {{ goods }}."}),
     # A prompt that is saved leads to its page with a message.
     ("/admin/prompts/new/?", "Save", {"Name": "written", "System prompt": "Be brief."}),
+    ("/admin/evaluators/new/?kind=contains&", "Make the evaluator", {}),
+    ("/admin/evaluators/new/?kind=judge&", "Room for one more criterion and label", {}),
+    ("/admin/evaluators/new/?kind=length&", "Try it", {"At most": "50"}),
     ("/admin/experiments/new/?", "Start", {}),
     ("/admin/reviews/?", "Make the queue", {}),
     ("/admin/alerts/new/?", "Save alert", {}),
