@@ -64,6 +64,7 @@ class RequestPage(Page):
             "short_address": short_address(visit, request_id),
             **assignment_context(visit, subject_request(request_id)),
             **queue_context(visit),
+            "evaluators": visit.link_if_there("evaluators", request_id=request_id) if visit.may(Right.EDIT) else "",
         }
 
     @override
