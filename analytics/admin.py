@@ -14,7 +14,7 @@ from django.urls import URLPattern
 from typing_extensions import override
 
 from analytics.identifiers import gateway_id
-from analytics.models import Deletion, Feedback, Requests, Score, TraceDestination
+from analytics.models import Deletion, Evaluator, EvaluatorVersion, Feedback, Requests, Score, TraceDestination
 from core.rights.asking import may
 from core.roles import Right
 from core.site.admin import RightsAdmin
@@ -88,6 +88,31 @@ def _text_start(request: HttpRequest) -> Callable[[Feedback], str]:
         return row.text if len(row.text) <= _SHOWN else f"{row.text[:_SHOWN]}…"
 
     return text_start
+
+
+@admin.register(Evaluator)
+class EvaluatorAdmin(RightsAdmin):
+    page_of_changes = "evaluators"
+    list_display = ["name", "project", "kind", "state", "created_by", "created_at"]
+    list_filter = ["project", "kind", "state"]
+    search_fields = ["name", "description"]
+    list_select_related = ["project"]
+    fields = ["project", "id", "name", "description", "kind", "state", "created_by", "created_at"]
+
+
+@admin.register(EvaluatorVersion)
+class EvaluatorVersionAdmin(RightsAdmin):
+    page_of_changes = "evaluators"
+    project_lookup = "evaluator__project"
+    list_display = ["number", "evaluator", "kind", "good_from", "created_by", "created_at"]
+    list_filter = ["evaluator__project", "evaluator__kind"]
+    search_fields = ["evaluator__name"]
+    list_select_related = ["evaluator"]
+    fields = ["evaluator", "id", "number", "definition", "good_from", "created_by", "created_at"]
+
+    @admin.display(ordering="evaluator__kind")
+    def kind(self, version: EvaluatorVersion) -> str:
+        return version.evaluator.kind
 
 
 @admin.register(Deletion)
