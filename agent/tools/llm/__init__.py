@@ -1,15 +1,16 @@
-"""Tools of the scope llm:read: sessions, requests, scores, prompts, rollouts, models and prices."""
+"""Tools of the scope llm:read: sessions, requests, scores, evaluators, prompts, rollouts, models and prices."""
 
 from __future__ import annotations
 
 from agent.tools.base import Tool
-from agent.tools.llm import models, prompts, requests, reviews, rollouts, scores, sessions
+from agent.tools.llm import evaluators, models, prompts, requests, reviews, rollouts, scores, sessions
 
 TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,
     *requests.TOOLS,
     *scores.TOOLS,
     *reviews.TOOLS,
+    *evaluators.TOOLS,
     *prompts.TOOLS,
     *rollouts.TOOLS,
     *models.TOOLS,

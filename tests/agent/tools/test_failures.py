@@ -25,6 +25,7 @@ _WITHOUT_LOG = {
     "list_rollouts", "get_rollout", "list_models", "list_prices", "get_price",
     "list_model_groups", "list_teams",
     "get_provider_latency", "list_problems", "list_review_queues", "get_review_agreement",
+    "list_evaluators", "get_evaluator",
 }  # fmt: skip
 
 

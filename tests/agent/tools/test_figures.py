@@ -183,6 +183,10 @@ def _session_id(world: World) -> str:
     return world.session_id
 
 
+def _evaluator_id(world: World) -> str:
+    return world.evaluator_id
+
+
 def _config(world: World) -> str:
     return world.config.name
 
@@ -227,6 +231,8 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "get_feedback_metrics": _same_list("get_feedback_metrics", f"{LLM}/metrics/feedback", **DATES),
     "list_review_queues": _same_list("list_review_queues", f"{LLM}/reviews", state="open"),
     "get_review_agreement": _review_agreement,
+    "list_evaluators": _same_list("list_evaluators", f"{LLM}/evaluators", state="active", kind="contains"),
+    "get_evaluator": _same("get_evaluator", f"{LLM}/evaluators/{{world.evaluator_id}}", evaluator_id=_evaluator_id),
     "list_prompt_configs": _same_list("list_prompt_configs", f"{LLM}/prompts/configs", search="UMBER"),
     "get_prompt_config": _same("get_prompt_config", _CONFIG, config=_config),
     "list_prompt_versions": _same_list(

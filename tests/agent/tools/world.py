@@ -35,6 +35,7 @@ from rollouts.models import Rollout
 from tests.analytics.telemetry.sending import Sender, log, span
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
+from tests.factories.evaluators import make_evaluator
 from tests.factories.prompts import make_config, make_version
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
@@ -67,6 +68,10 @@ class World:
         return str(self.project.review_queues.values_list("pk", flat=True)[0])
 
     @property
+    def evaluator_id(self) -> str:
+        return str(self.project.evaluators.values_list("pk", flat=True)[0])
+
+    @property
     def model(self) -> str:
         return f"{self.marker}-model"
 
@@ -96,7 +101,8 @@ class World:
     @property
     def names(self) -> list[str]:
         """Returns all names by which arguments can refer to this project: ids, and names that people chose."""
-        found = [self.project.pk, self.config.pk, self.rollout.pk, *self.version_ids, *self.request_ids]
+        ids = [*self.version_ids, *self.request_ids, self.evaluator_id]
+        found = [self.project.pk, self.config.pk, self.rollout.pk, *ids]
         texts = [self.project.name, self.config.name, self.rollout.name, self.session_id, self.model]
         texts += [f"{self.marker}-user", f"{self.marker}-score", f"{self.marker}_code", f"{self.marker}-requested"]
         return [*map(str, found), *texts]
@@ -125,6 +131,7 @@ def make_world(spool: Path, marker: str) -> World:
     request_ids = [entry.record.request_id for entry in entries]
     _judge(project, marker, request_ids)
     make_queue(project, request_ids=request_ids[:2], name=f"{marker}-queue", score_name=f"{marker}-score")
+    make_evaluator(project, name=f"{marker}-evaluator", value=marker)
     _trace(project, marker)
     return World(marker, project, now, config, rollout, request_ids, _client(project), secret)
 

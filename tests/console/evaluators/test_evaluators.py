@@ -24,7 +24,7 @@ __all__ = ["scene", "upstream"]
 
 LIST, NEW = "/admin/evaluators/", "/admin/evaluators/new/"
 JUDGE = "openai/judge-1"
-GROUNDED = {
+GROUNDED: dict[str, Any] = {
     "name": "grounded",
     "meaning": "Every claim stands in the <conversation>.",
     "labels": [{"name": "yes", "meaning": "All do.", "score": 1}, {"name": "no", "meaning": "One is not.", "score": 0}],

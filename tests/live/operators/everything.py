@@ -21,7 +21,7 @@ one_of_everything(Project.objects.get(pk="{project_id}"))
 
 
 class Everything(Team):
-    """A project with 3,000 requests of ten days, a row of each table, a rollout, an experiment, an evaluator and a queue."""
+    """A project with 3,000 requests of ten days, a row of each table, a rollout, an experiment, evaluator and queue."""
 
     def __init__(self, service: LiveService, name: str) -> None:
         super().__init__(service, name)
