@@ -279,6 +279,16 @@ class TestDryRun:
         text = text_of(send(ann, scene.project, page(row), "try", **{**fields_of("contains"), **values}))
         assert problem in text and "scored." not in text
 
+    def test_request__its_page__leads_editors_to_the_list(self, ann: Client, scene: Scene) -> None:
+        request_id = scene.answered()
+        path = f"/admin/analytics/requests/{scene.project.pk}/{request_id}/"
+        reader = Client()
+        reader.force_login(make_staff(Role.READER, scene.project))
+
+        assert f"{LIST}?project={scene.project.pk}" in (text := shown(ann, scene.project, path))
+        assert "Try an evaluator" in text and f"request_id={request_id}" in text
+        assert "Try an evaluator" not in shown(reader, scene.project, path)
+
     def test_request__in_the_address__fills_in_the_form(self, ann: Client, scene: Scene) -> None:
         row, request_id = make_evaluator(scene.project), scene.answered()
         assert request_id in shown(ann, scene.project, page(row), request_id=request_id)
