@@ -22,12 +22,13 @@ _LISTS = {
     "sessions, of a user": (_SESSIONS, {"user_id": "user-000001"}),
 }
 _FORMS = ("evaluator_form", "experiment_form", "rollout_form", "prompt_new")
-_PROMPT, _QUEUE = "benchmark", "benchmark"
+_PROMPT, _QUEUE, _EVALUATOR = "benchmark", "benchmark", "benchmark"
 
 
 def prepare_records(project_id: UUID) -> None:
-    """Makes a prompt with two versions and a review queue, whose pages are opened, unless they are there."""
-    from analytics.models import ReviewQueue
+    """Makes a prompt with two versions, a review queue and an evaluator, unless they are there."""
+    from analytics.evaluators.services import NewVersion, create_evaluator
+    from analytics.models import Evaluator, ReviewQueue
     from analytics.queries.request_filters import RequestFilter
     from analytics.reviews.services import NewQueue, create_queue
     from prompts.content.version import VersionContent
@@ -44,6 +45,9 @@ def prepare_records(project_id: UUID) -> None:
             name=_QUEUE, parameters={}, filters=RequestFilter(), score_name="helpful", kind="boolean", sample_size=100
         )
         create_queue(project_id=project_id, new=queue, actor="benchmark")
+    if not Evaluator.objects.for_project(project_id).filter(name=_EVALUATOR).exists():
+        first = NewVersion({"value": "parcel"})
+        create_evaluator(project_id=project_id, name=_EVALUATOR, kind="contains", first=first, actor="benchmark")
 
 
 async def page_addresses(

@@ -36,6 +36,7 @@ def test_every_page_is_opened_over_a_small_history(tmp_path: Path) -> None:
         "review",
         "prompt_editor",
         "rollout_form",
+        "evaluator",
         "evaluator_form",
         "experiment_form",
     }
