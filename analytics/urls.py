@@ -7,6 +7,7 @@ from django.urls import path, re_path
 from analytics.telemetry import views as otlp
 from analytics.viewsets.costs import CostViewSet
 from analytics.viewsets.dashboards import ChartViewSet, DashboardViewSet, FigureViewSet
+from analytics.viewsets.datasets import DatasetItemViewSet, DatasetViewSet
 from analytics.viewsets.discussions import AssignmentViewSet, CommentViewSet
 from analytics.viewsets.evaluators import EvaluatorViewSet
 from analytics.viewsets.feedback import FeedbackTokenViewSet, FeedbackViewSet
@@ -50,12 +51,14 @@ router.register("dashboards/<uuid:dashboard_id>/charts", ChartViewSet, "chart")
 router.register("dashboards", DashboardViewSet, "dashboard")
 router.register("evaluators", EvaluatorViewSet, "evaluator")
 router.register("trace-destinations", TraceDestinationViewSet, "trace-destination")
-review_router = ProjectRouter()
-review_router.register("reviews/<uuid:queue_id>/items", ReviewItemViewSet, "review-item")
-review_router.register("reviews", ReviewQueueViewSet, "review-queue")
+quality_router = ProjectRouter()
+quality_router.register("reviews/<uuid:queue_id>/items", ReviewItemViewSet, "review-item")
+quality_router.register("reviews", ReviewQueueViewSet, "review-queue")
+quality_router.register("datasets/<uuid:dataset_id>/items", DatasetItemViewSet, "dataset-item")
+quality_router.register("datasets", DatasetViewSet, "dataset")
 
 urlpatterns = router.urls
-review_urlpatterns = review_router.urls
+quality_urlpatterns = quality_router.urls
 
 telemetry_urlpatterns = [
     path(

@@ -29,7 +29,7 @@ admin.autodiscover()
 
 
 # Each path of Django refuses what is above its own limit.
-_MAX_BODY_BYTES = max(settings.MANAGEMENT_BODY_BYTES, settings.OTLP_BODY_BYTES)
+_MAX_BODY_BYTES = max(settings.MANAGEMENT_BODY_BYTES, settings.OTLP_BODY_BYTES, settings.DATASET_FILE_BYTES)
 _WITHOUT_DJANGO = [*http_urlpatterns, *agent_urlpatterns, route(r"^metrics$", Metrics.as_asgi())]
 _BY_DJANGO = route(r"", with_arrival(with_bounded_body(django_application, _MAX_BODY_BYTES)))
 http = URLRouter([*_WITHOUT_DJANGO, _BY_DJANGO])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
-from analytics.urls import otlp_urlpatterns, review_urlpatterns, telemetry_urlpatterns
+from analytics.urls import otlp_urlpatterns, quality_urlpatterns, telemetry_urlpatterns
 from core.views import health, home
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -16,7 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/llm/", include("core.urls")),
     path("api/llm/", include("integrations.urls")),
     path("api/llm/", include("analytics.urls")),
-    path("api/llm/", include(review_urlpatterns)),
+    path("api/llm/", include(quality_urlpatterns)),
     path("api/", include(telemetry_urlpatterns)),
     path("api/otlp/", include(otlp_urlpatterns)),
     path("api/llm/", include("prompts.urls")),

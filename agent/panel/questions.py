@@ -70,6 +70,8 @@ _QUESTIONS: Mapping[str, Sequence[str]] = {
     ),
     "evaluators": ("Which evaluators are there?", "What could an evaluator look for in these answers?"),
     "evaluator": ("What does this evaluator look for?", "Which answers would it call bad?"),
+    "datasets": ("Which requests are worth an item of a data set?", "Which data sets are there?"),
+    "dataset": ("What do the items of this data set ask?", "Which items expect no answer?"),
     "reviews": ("How far do reviewers and judges agree?", "Which requests are worth a review?"),
     "review": ("How far do reviewers and judges agree here?", "Which requests got the lowest scores?"),
 }

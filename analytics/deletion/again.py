@@ -103,7 +103,7 @@ def _erase_some(
 ) -> int:
     count = 0
     for hashed, tombstone in by_hash.items():
-        forget_in_database(project_id, kind, hashed)
+        forget_in_database(project_id, kind, hashed, tombstone.requested_at)
         deletion = _write_down(tombstone, there.get(hashed))
         if hashed in there:
             count += continue_deletion(deletion)

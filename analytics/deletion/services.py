@@ -21,6 +21,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from analytics.clickhouse import client
+from analytics.datasets import erasure as datasets
 from analytics.deletion.batches import delete_where, finish_batch, plan_batch
 from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of
 from analytics.discussions.services import delete_discussions_of, delete_discussions_of_hashes
@@ -65,12 +66,18 @@ def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
     """
     subject = session_subject(project_id, session_id, timezone.now())
     requests = _requests_of(subject)
-    if not (requests or _has_telemetry(subject) or selectors.list_feedback(project_id, session_id).exists()):
+    if not (
+        requests
+        or _has_telemetry(subject)
+        or selectors.list_feedback(project_id, session_id).exists()
+        or datasets.has_items_of_session(project_id, id_hash(session_id))
+    ):
         raise _not_found(DeletionKind.SESSION)
     with transaction.atomic():
         deletion = _write_down(project_id, DeletionKind.SESSION, session_id, subject, actor=actor)
-        forget_in_database(project_id, DeletionKind.SESSION, deletion.subject_hash)
+        forget_in_database(project_id, DeletionKind.SESSION, deletion.subject_hash, deletion.requested_at)
         delete_scores_of(project_id, requests)
+        datasets.delete_items_of(project_id, requests)
         delete_discussions_of(project_id, SubjectKind.REQUEST, requests)
     if len(selectors.list_sessions_being_deleted(project_id)) > _MAX_UNDER_WAY:
         _look(deletion, timezone.now())
@@ -80,7 +87,9 @@ def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
     """Deletes one request, which is erased when this returns. Raises NotFoundError, and the errors of the store: the
     deletion is finished in the background then."""
     subject = request_subject(project_id, request_id)
-    is_known = bool(_requests_of(subject)) or _has_telemetry(subject)
+    is_known = (
+        bool(_requests_of(subject)) or _has_telemetry(subject) or datasets.has_items_of_request(project_id, request_id)
+    )
     of_this = {"kind": DeletionKind.REQUEST, "subject_hash": id_hash(str(request_id))}
     deletion = Deletion.objects.for_project(project_id).filter(**of_this, state=DeletionState.PENDING).first()
     if deletion is None and not is_known:
@@ -95,10 +104,14 @@ def continue_deletion(deletion: Deletion) -> int:
     return _look(deletion, timezone.now())
 
 
-def forget_in_database(project_id: UUID, kind: DeletionKind, subject_hash: str) -> None:
-    """Deletes what the SQL database itself has of a subject: feedback on a session, comments, assignments."""
+def forget_in_database(project_id: UUID, kind: DeletionKind, subject_hash: str, until: datetime) -> None:
+    """Deletes what the SQL database itself has of a subject: feedback on a session, comments, assignments, and items
+    of data sets; those of a session's requests up to a moment."""
     if kind == DeletionKind.SESSION:
         delete_feedback_of_hash(project_id, subject_hash)
+        datasets.delete_items_of_session(project_id, subject_hash, until)
+    else:
+        datasets.delete_items_of_request(project_id, subject_hash)
     delete_discussions_of_hashes(project_id, SubjectKind(kind.value), [subject_hash])
 
 
@@ -187,9 +200,12 @@ def _look(deletion: Deletion, now: datetime) -> int:
             found += _finish(deletion, batch, is_first_try=True)
             renew()
         _delete_beside(subject)
+    # Somebody may have written, or made an item, while the subject was being erased.
     if deletion.kind == DeletionKind.REQUEST:
-        # Somebody may have written while the request was being erased.
         delete_discussions_of(deletion.project_id, SubjectKind.REQUEST, [deletion.subject])
+        datasets.delete_items_of_request(deletion.project_id, deletion.subject_hash)
+    else:
+        datasets.delete_items_of_session(deletion.project_id, deletion.subject_hash, deletion.requested_at)
     erased_at = deletion.erased_at or now
     pause = min(max((now - deletion.requested_at) / 2, _FIRST_LOOK_AFTER), _MAX_INTERVAL)
     Deletion.objects.filter(pk=deletion.pk).update(
@@ -203,6 +219,7 @@ def _look(deletion: Deletion, now: datetime) -> int:
 def _finish(deletion: Deletion, batch: DeletionBatch, *, is_first_try: bool = False) -> int:
     delete_scores_of(deletion.project_id, batch.plan["ids"])
     delete_items_of(deletion.project_id, batch.plan["ids"])
+    datasets.delete_items_of(deletion.project_id, batch.plan["ids"])
     delete_discussions_of(deletion.project_id, SubjectKind.REQUEST, batch.plan["ids"])
     count = finish_batch(batch, deletion.project_id, is_first_try=is_first_try)
     Deletion.objects.filter(pk=deletion.pk).update(requests=F("requests") + count)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from uuid import UUID
 
+from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 
 from analytics.queries.visible import looked_up
@@ -23,7 +24,25 @@ def streamed_file(project_id: UUID, pieces: Iterator[bytes], content_type: str, 
     except BaseException:
         _dismiss(worker)
         raise
-    response = StreamingHttpResponse(streamed(first, ask, worker), content_type=content_type)
+    return _as_file(streamed(first, ask, worker), content_type, filename)
+
+
+def streamed_rows(pieces: Iterator[bytes], content_type: str, filename: str) -> StreamingHttpResponse:
+    """Returns a file whose pieces come from the SQL database. Raises what the first of them does; a failure after it
+    breaks the connection."""
+    return _as_file(_rows(next(pieces, b""), pieces), content_type, filename)
+
+
+async def _rows(first: bytes, pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
+    piece = first
+    while piece:
+        yield piece
+        # The thread of the request has its connection, which Django lets go of at the end of the request.
+        piece = await sync_to_async(partial(next, pieces, b""))()
+
+
+def _as_file(content: AsyncGenerator[bytes], content_type: str, filename: str) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(content, content_type=content_type)
     response.headers["Content-Disposition"] = f'attachment; filename="{filename}"'
     # The header keeps a proxy from buffering the whole stream.
     response.headers["X-Accel-Buffering"] = "no"

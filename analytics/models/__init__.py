@@ -15,6 +15,9 @@ from typing_extensions import override
 from analytics.models.dashboards import Chart as Chart
 from analytics.models.dashboards import ChartKind as ChartKind
 from analytics.models.dashboards import Dashboard as Dashboard
+from analytics.models.datasets import Dataset as Dataset
+from analytics.models.datasets import DatasetItem as DatasetItem
+from analytics.models.datasets import DatasetVersion as DatasetVersion
 from analytics.models.discussions import Assignment as Assignment
 from analytics.models.discussions import Comment as Comment
 from analytics.models.discussions import Mention as Mention

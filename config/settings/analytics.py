@@ -33,6 +33,8 @@ SESSION_LISTING_DELAY_MINUTES = env.integer("SESSION_LISTING_DELAY_MINUTES", 0, 
 # A migrator that has not renewed its lease for this many seconds is replaced by another.
 MIGRATION_LEASE_SECONDS = env.number("MIGRATION_LEASE_SECONDS", 40.0, minimum=1.0, maximum=600.0)
 
+# The maximum size of a file of items in bytes.
+DATASET_FILE_BYTES = env.integer("DATASET_FILE_BYTES", 64 * 1024 * 1024, minimum=1024)
 # The maximum size after decompression in bytes; OTLP's own default.
 OTLP_BODY_BYTES = env.integer("OTLP_BODY_BYTES", 64 * 1024 * 1024, minimum=1024)
 # Span attributes that name a session besides gen_ai.session_id and llm.session_id, such as gen_ai.conversation.id.

@@ -223,6 +223,7 @@ def _columns(visit: Visit) -> list[Column]:
         Column("last", "Last seen", lambda group: formats.moment(group["last_seen"])),
         Column("sample", "Latest request", sample, is_default=False),
         Column("type", "Type", lambda group: group["type"], is_default=False),
+        Column("dataset", "Data set", lambda group: _dataset(visit, group), is_default=False),
     ]
 
 
@@ -250,7 +251,17 @@ def _code(group: Mapping[str, Any]) -> str:
     return str(group["code"] or group["type"] or "without a code")
 
 
+def _dataset(visit: Visit, group: Mapping[str, Any]) -> Any:
+    """Returns a link that takes the requests that failed so into a data set."""
+    href = visit.link_if_there("datasets", take="1", **_filters(group))
+    return format_html('<a href="{}">Take them</a>', href) if href else formats.NONE
+
+
 def _requests(visit: Visit, group: Mapping[str, Any]) -> str:
     """Returns the address of the requests that failed so. Text that is empty in a group filters nothing there."""
+    return visit.link_if_there(_REQUESTS, **_filters(group))
+
+
+def _filters(group: Mapping[str, Any]) -> dict[str, Any]:
     names = {"error_code": "code", "error_type": "type", "provider": "provider", "model": "model"}
-    return visit.link_if_there(_REQUESTS, **{field: group[name] for field, name in names.items()})
+    return {field: group[name] for field, name in names.items()}

@@ -78,6 +78,7 @@ class RequestsPage(Page):
             "peek_close": page_link(query, peek="") if query.get(PEEK) else "",
             "export": visit.link_if_there("analytics_requests_export", **exported),
             "review": visit.link_if_there("reviews", **chosen_filters(query)),
+            "dataset": visit.link_if_there("datasets", **{"take": "1", **chosen_filters(query)}),
             "experiment": visit.link_if_there("experiment_form", **chosen_filters(query)),
             "alert": alert_address(visit, "error_rate", filters=chosen_filters(query)),
             **view_context(visit, ListPage.REQUESTS),

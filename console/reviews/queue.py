@@ -161,6 +161,7 @@ def _shown(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> dict[st
         "choices": choices_of(queue),
         "takes_any_number": takes_any_number(queue),
         "request_address": _request_address(visit, item) if item else "",
+        "dataset_address": visit.link_if_there("datasets", queue_id=str(queue.pk)) if visit.may(Right.EDIT) else "",
         "requests_address": visit.link_if_there("analytics_requests_changelist", **entry["filter"]),
         "reviews_address": visit.link("reviews"),
         "own_address": visit.link("review", visit.project.pk, queue.pk),

@@ -29,6 +29,8 @@ from core.roles import Right
 from core.tenancy import require_same_project
 from core.wire.parameters import check_parameters
 
+_BODIES = {"application/json": "a JSON object"}
+
 Shape = TypeVar("Shape", bound=BaseSerializer[Any])
 
 
@@ -73,7 +75,8 @@ class ProjectViewSet(GenericViewSet[Any]):
             require_same_project(self.project_id, named)
         _check_parameters(self, handler, request)
         if request.stream is None and requires_body(handler, str(request.method)):
-            raise ParseError("The body is empty; it has to be a JSON object.")
+            wanted = self.parser_classes[0].media_type or ""
+            raise ParseError(f"The body is empty; it has to be {_BODIES.get(wanted, wanted)}.")
 
     @override
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

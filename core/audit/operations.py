@@ -25,6 +25,7 @@ NOT_AUDITED = _each(
     " createDashboard changeDashboard deleteDashboard createChart changeChart deleteChart"
     " testTraceDestination testAlert renderPrompt"
     " addReviewItem nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"
+    " addDatasetItems addDatasetItemsFromRequests addDatasetItemsFromReview importDataset changeDatasetItem"
 )
 _ACTIONS = {"POST": CREATED, "DELETE": DELETED}
 # A PUT that replaces values with the same ones changes nothing.

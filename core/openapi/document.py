@@ -42,6 +42,7 @@ _TAGS = {
     "comments": "What members write about requests and sessions.",
     "assignments": "Who looks after which request or session.",
     "reviews": "Queues of requests that people score by hand.",
+    "datasets": "Inputs with the answers that are expected of them, in versions.",
     "metrics": "Figures about a project.",
     "figures": "The figures that charts show.",
     "dashboards": "Pages of charts that people put together.",

@@ -71,8 +71,8 @@ def operation(
     description: str | None = None,
 ) -> Callable[[Handler], Handler]:
     """Describes an action; it stands above REST framework's `@action`, if there is one. `page` is the shape of a result
-    of a list, `page_fields` the list's further fields; `also` are further successes by status and media type. Without
-    `description` the action's docstring is shown."""
+    of a list, `page_fields` the list's further fields; `also` are further successes by status and media type. A `body`
+    that is no JSON is its shape by its media type. Without `description` the action's docstring is shown."""
     answer_shape = _page(page, page_fields or {}) if page is not None else answer
     statuses = {*_ALWAYS, *errors, *(_WITH_BODY if body is not None else ())}
     responses: dict[Any, Any] = {
@@ -109,7 +109,9 @@ def requires_body(handler: Any, method: str) -> bool:
     """Returns whether an empty body is refused. PUT and PATCH have to say what they write; a POST whose fields may all
     be left out means the same with no body as with `{}`."""
     shape = getattr(handler, "body", None)
-    return shape is not None and (method in ("PUT", "PATCH") or (method == "POST" and _is_needed(shape)))
+    if shape is None or isinstance(shape, Mapping):
+        return shape is not None
+    return method in ("PUT", "PATCH") or (method == "POST" and _is_needed(shape))
 
 
 @cache

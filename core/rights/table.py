@@ -80,6 +80,11 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listReviewQueues getReviewQueue listReviewItems reviewAgreement"),
     **_each(EDIT, "createReviewQueue closeReviewQueue addReviewItem nextReviewItem assignReviewItems"),
     **_each(EDIT, "scoreReviewItem skipReviewItem"),
+    # The texts of items are left out for READ.
+    **_each(READ, "listDatasets getDataset listDatasetVersions listDatasetItems getDatasetItem"),
+    **_each(READ_CONTENT, "exportDataset"),
+    **_each(EDIT, "createDataset changeDataset deleteDataset addDatasetItems addDatasetItemsFromRequests"),
+    **_each(EDIT, "addDatasetItemsFromReview importDataset changeDatasetItem removeDatasetItem"),
     # The texts of comments are left out for READ; of others' comments only administrators change any.
     **_each(READ, "listComments listAssignments"),
     **_each(EDIT, "addComment changeComment deleteComment assign changeAssignment deleteAssignment"),
@@ -138,13 +143,14 @@ TOOLS: Mapping[str, Right] = {
     **_each(READ, "get_metrics_overview list_user_metrics list_model_metrics list_usage_metrics"),
     **_each(READ, "get_error_breakdown get_provider_latency list_problems get_score_metrics get_feedback_metrics"),
     **_each(READ, "list_error_groups list_review_queues get_review_agreement list_evaluators get_evaluator"),
+    **_each(READ, "list_datasets"),
     **_each(READ, "list_sessions list_prompt_configs get_prompt_config list_prompt_versions get_prompt_version"),
     **_each(READ, "diff_prompt_versions list_prompt_activations list_rollouts get_rollout get_rollout_metrics"),
     **_each(READ, "list_prompt_labels list_prompt_label_moves list_prompt_caches"),
     **_each(READ, "list_model_costs list_daily_costs get_budget_status get_user_spend get_session_spend"),
     **_each(READ, "list_teams list_team_costs"),
     **_each(READ_CONTENT, "list_requests get_request search_requests get_session list_session_requests"),
-    **_each(READ_CONTENT, "list_scores list_session_feedback list_session_spans list_session_logs"),
+    **_each(READ_CONTENT, "list_dataset_items list_scores list_session_feedback list_session_spans list_session_logs"),
     **_each(ADMINISTER, "get_gateway_settings list_integrations"),
 }
 
@@ -204,10 +210,11 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "prompts prompt evaluators evaluator experiments experiment"),
     **_each(EDIT, "prompt_editor prompt_new evaluator_form experiment_form"),
     **_each(READ, "sessions session search"),
-    **_each(READ, "reviews review alerts alert assignments request_link"),
+    **_each(READ, "reviews review datasets dataset alerts alert assignments request_link"),
     **_each(READ, "errors providers usage usage_export prompt_caches"),
     **_each(READ, "dashboards dashboard chart_form"),
     **_each(EDIT, "rollout_form alert_form"),
+    **_each(READ_CONTENT, "dataset_export"),
     **_each(READ_CONTENT, "agent_panel_beside agent_panel_rendered analytics_requests_image analytics_requests_export"),
     **{
         f"{model}_{page}": right

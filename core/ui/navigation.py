@@ -49,6 +49,7 @@ GROUPS = (
             Entry("Experiments", "experiments", "t"),
             Entry("Rollouts", "rollouts", "o"),
             Entry("Reviews", "reviews", "v"),
+            Entry("Data sets", "datasets"),
             Entry("Assignments", "assignments", "j"),
             Entry("Playground", "gateway_playground_changelist", "y"),
         ),

@@ -1,5 +1,5 @@
-"""Deletes scores, feedback, comments and experiments in the SQL database after the time for which their project keeps
-requests. In ClickHouse rows have an expiry of their own."""
+"""Deletes scores, feedback, comments, items of data sets and experiments in the SQL database after the time for which
+their project keeps requests. In ClickHouse rows have an expiry of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
+from analytics.datasets import erasure as datasets
 from analytics.discussions.services import delete_discussions_before
 from analytics.reviews.services import delete_items_before
 from analytics.scores.services import delete_feedback_before, delete_scores_before
@@ -19,8 +20,8 @@ logger = logging.getLogger("gateway.retention")
 
 
 def expire_judgements(now: datetime | None = None) -> int:
-    """Deletes scores, feedback, items of review queues, comments, assignments and experiments that are older than their
-    project's retention; returns how many."""
+    """Deletes scores, feedback, items of review queues and data sets, comments, assignments and experiments that are
+    older than their project's retention; returns how many."""
     moment = now or timezone.now()
     deleted = 0
     for project_id in Project.objects.values_list("pk", flat=True):
@@ -29,6 +30,7 @@ def expire_judgements(now: datetime | None = None) -> int:
         first_retained = (moment - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
         deleted += delete_scores_before(project_id, first_retained) + delete_feedback_before(project_id, first_retained)
         deleted += delete_items_before(project_id, first_retained)
+        deleted += datasets.delete_items_before(project_id, first_retained)
         deleted += delete_discussions_before(project_id, first_retained)
         # Experiments hold texts of requests and answers.
         deleted += Experiment.objects.for_project(project_id).filter(created_at__lt=first_retained).delete()[0]

@@ -18,6 +18,7 @@ from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from rollouts.models import Rollout
 from tests.factories.core import make_key, make_staff
 from tests.factories.dashboards import make_dashboard
+from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
 from tests.factories.prompts import make_config
 from tests.factories.reviews import make_queue
@@ -82,6 +83,7 @@ def _of_analytics(project: Project) -> dict[str, Any]:
             project=project, name="Collector", endpoint="https://collector.example.com/v1/traces"
         ),
         "analytics_reviewqueue": ReviewQueue.objects.filter(project=project).first() or make_queue(project),
+        "analytics_dataset": make_dataset(project),
         "analytics_dashboard": make_dashboard(project),
         **_of_evaluators(project),
     }

@@ -22,6 +22,7 @@ from analytics.discussions.services import add_comment, assign
 from analytics.discussions.subject import subject_request
 from analytics.evaluators.services import NewVersion, create_evaluator
 from analytics.models import Chart, Dashboard, ListPage, TraceDestination
+from analytics.queries.requests import get_request_time
 from analytics.saved_views import save_view
 from core.models import Membership, Project, Team, TeamMember
 from core.roles import Role
@@ -31,6 +32,7 @@ from gateway.tables.figure_alert import AlertChannel, FigureAlert
 from prompts.labels import set_label
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import make_key, make_staff
+from tests.factories.datasets import make_dataset
 from tests.factories.prompts import make_config
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
@@ -64,7 +66,7 @@ def requests_in_store(folder: Path) -> Iterator[None]:
     requests = [
         make_entry(body, b"{}", project_id=str(PROJECT_ID), session_id="session", user_id="user"),
         make_entry(project_id=str(PROJECT_ID), session_id="session", error_type="api_error", status_code=500),
-        make_entry(project_id=str(PROJECT_ID), request_id=REQUEST_ID, session_id="other"),
+        make_entry(body, b"{}", project_id=str(PROJECT_ID), request_id=REQUEST_ID, session_id="other"),
     ]
     store(folder, *requests)
     yield
@@ -104,6 +106,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             **_configuration(project),
             **_alerts(project),
             **_reviews(project),
+            **_dataset(project),
             **_experiment(project),
             **_evaluator(project),
             **_discussion(project, actor=owner),
@@ -169,7 +172,13 @@ def _alerts(project: Project) -> dict[str, Any]:
 def _reviews(project: Project) -> dict[str, Any]:
     make_score(project, request_id=REQUEST_ID)
     queue = make_queue(project, request_ids=[REQUEST_ID])
+    queue.items.update(ts=get_request_time(project.pk, UUID(REQUEST_ID)) or queue.created_at)
     return {"queue_id": str(queue.pk), "item_id": str(queue.items.get().pk)}
+
+
+def _dataset(project: Project) -> dict[str, Any]:
+    dataset = make_dataset(project)
+    return {"dataset_id": str(dataset.pk), "dataset_item_id": str(dataset.items.all()[0].item_id)}
 
 
 def _experiment(project: Project) -> dict[str, Any]:

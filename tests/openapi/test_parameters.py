@@ -20,8 +20,10 @@ MANAGED = [
     for path, method, _ in operations()
     if path not in channels_paths() and not path.startswith("/api/otlp/")
 ]
-# The export is a stream with a test of its own.
-READING = [path for method, path in MANAGED if method == "get" and not path.endswith("requests/export")]
+# The exports are streams with tests of their own.
+READING = [
+    path for method, path in MANAGED if method == "get" and not path.endswith(("requests/export", "dataset_id}/export"))
+]
 
 
 def described(method: str, path: str) -> dict[str, Any]:

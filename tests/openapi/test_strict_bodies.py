@@ -24,7 +24,9 @@ UNKNOWN = "no_such_field_at_all"
 MANAGED = [
     (method, path)
     for path, method, described in operations()
-    if "requestBody" in described and path not in channels_paths() and not path.startswith("/api/otlp/")
+    if "application/json" in described.get("requestBody", {}).get("content", {})
+    and path not in channels_paths()
+    and not path.startswith("/api/otlp/")
 ]
 VALUES: dict[str, Any] = {
     "text": "x",

@@ -26,6 +26,7 @@ FOR_GOOD = frozenset({"deleteSession", "deleteRequest"})
 _PLAN = {"config_id": "{config_id}", "target_version_id": "{other_id}"}
 _GROUP = {"strategy": "ordered", "members": [{"model": "gpt-4o-mini"}]}
 _SCORE = {"request_id": "{request_id}", "score_name": "tone", "score_value": 1}
+_ITEM = {"messages": [{"role": "user", "content": "a question"}]}
 _EXPERIMENT = {"candidates": [{"model": "gpt-4o-mini"}, {"model": "gpt-4o"}]}
 # The bodies of operations that do not succeed without one, in which `{key}` stands for what `populated` knows.
 BODIES: dict[str, Any] = {
@@ -59,6 +60,11 @@ BODIES: dict[str, Any] = {
     "addReviewItem": {"request_id": "{request_id}"},
     "assignReviewItems": {"assignee": "scorer"},
     "scoreReviewItem": {"score_value": True},
+    "createDataset": {"name": "new"},
+    "addDatasetItems": {"items": [_ITEM]},
+    "addDatasetItemsFromRequests": {"request_ids": ["{request_id}"]},
+    "addDatasetItemsFromReview": {"queue_id": "{queue_id}", "states": ["open"]},
+    "importDataset": _ITEM,
     "recordScore": {"project_id": "{project_id}", **_SCORE},
     "recordScores": {"project_id": "{project_id}", "scores": [_SCORE]},
     "search": {"query": "question"},
@@ -132,7 +138,7 @@ def ask(client: Client, operation: Operation, known: dict[str, Any]) -> Any:
         operation.method.upper(),
         operation.path.format(**{**known, **filled(IN_PATHS.get(operation.id, {}), known)}),
         "" if operation.method in ("get", "head", "delete") else json.dumps(sent),
-        content_type="application/json",
+        content_type=next(iter(operation.described.get("requestBody", {}).get("content", {})), "application/json"),
         query_params=filled(QUERIES.get(operation.id, {}), known),
     )
 

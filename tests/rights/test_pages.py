@@ -203,6 +203,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "session_id": "session",
         "integration_id": rows["integrations_providerintegration"].pk,
         "queue_id": rows["analytics_reviewqueue"].pk,
+        "dataset_id": rows["analytics_dataset"].pk,
         "dashboard_id": rows["analytics_dashboard"].pk,
         "config_id": rows["prompts_promptconfig"].pk,
         "rollout_id": rows["rollouts_rollout"].pk,

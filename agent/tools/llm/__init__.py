@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.tools.base import Tool
-from agent.tools.llm import evaluators, models, prompts, requests, reviews, rollouts, scores, sessions
+from agent.tools.llm import datasets, evaluators, models, prompts, requests, reviews, rollouts, scores, sessions
 
 TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,
@@ -11,6 +11,7 @@ TOOLS: tuple[Tool, ...] = (
     *scores.TOOLS,
     *reviews.TOOLS,
     *evaluators.TOOLS,
+    *datasets.TOOLS,
     *prompts.TOOLS,
     *rollouts.TOOLS,
     *models.TOOLS,

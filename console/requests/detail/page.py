@@ -65,6 +65,7 @@ class RequestPage(Page):
             **assignment_context(visit, subject_request(request_id)),
             **queue_context(visit),
             "evaluators": visit.link_if_there("evaluators", request_id=request_id) if visit.may(Right.EDIT) else "",
+            "dataset": visit.link_if_there("datasets", request_id=str(request_id)) if visit.may(Right.EDIT) else "",
         }
 
     @override

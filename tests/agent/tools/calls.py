@@ -30,6 +30,8 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "get_review_agreement": {"queue_id": world.queue_id},
         "list_evaluators": {},
         "get_evaluator": {"evaluator_id": world.evaluator_id},
+        "list_datasets": {},
+        "list_dataset_items": {"dataset_id": world.dataset_id},
         "list_prompt_configs": {},
         "get_prompt_config": of_config,
         "list_prompt_versions": of_config,

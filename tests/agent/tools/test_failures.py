@@ -26,6 +26,7 @@ _WITHOUT_LOG = {
     "list_model_groups", "list_teams",
     "get_provider_latency", "list_problems", "list_review_queues", "get_review_agreement",
     "list_evaluators", "get_evaluator",
+    "list_datasets", "list_dataset_items",
 }  # fmt: skip
 
 

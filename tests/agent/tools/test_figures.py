@@ -179,6 +179,10 @@ def _user_spend(world: World) -> None:
     assert found["total_cost_usd"] > 0
 
 
+def _dataset_id(world: World) -> str:
+    return world.dataset_id
+
+
 def _session_id(world: World) -> str:
     return world.session_id
 
@@ -233,6 +237,10 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "get_review_agreement": _review_agreement,
     "list_evaluators": _same_list("list_evaluators", f"{LLM}/evaluators", state="active", kind="contains"),
     "get_evaluator": _same("get_evaluator", f"{LLM}/evaluators/{{world.evaluator_id}}", evaluator_id=_evaluator_id),
+    "list_datasets": _same_list("list_datasets", f"{LLM}/datasets"),
+    "list_dataset_items": _same_list(
+        "list_dataset_items", f"{LLM}/datasets/{{world.dataset_id}}/items", query={}, dataset_id=_dataset_id
+    ),
     "list_prompt_configs": _same_list("list_prompt_configs", f"{LLM}/prompts/configs", search="UMBER"),
     "get_prompt_config": _same("get_prompt_config", _CONFIG, config=_config),
     "list_prompt_versions": _same_list(

@@ -35,6 +35,7 @@ from rollouts.models import Rollout
 from tests.analytics.telemetry.sending import Sender, log, span
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
+from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
 from tests.factories.prompts import make_config, make_version
 from tests.factories.reviews import make_queue
@@ -70,6 +71,10 @@ class World:
     @property
     def evaluator_id(self) -> str:
         return str(self.project.evaluators.values_list("pk", flat=True)[0])
+
+    @property
+    def dataset_id(self) -> str:
+        return str(self.project.datasets.values_list("pk", flat=True)[0])
 
     @property
     def model(self) -> str:
@@ -130,6 +135,7 @@ def make_world(spool: Path, marker: str) -> World:
     store(spool, *entries)
     request_ids = [entry.record.request_id for entry in entries]
     _judge(project, marker, request_ids)
+    make_dataset(project, items=2, about=marker, name=f"{marker}-set")
     make_queue(project, request_ids=request_ids[:2], name=f"{marker}-queue", score_name=f"{marker}-score")
     make_evaluator(project, name=f"{marker}-evaluator", value=marker)
     _trace(project, marker)

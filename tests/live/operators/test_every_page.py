@@ -58,6 +58,8 @@ _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     ("/admin/evaluators/new/?kind=length&", "Try it", {"At most": "50"}),
     ("/admin/experiments/new/?", "Start", {}),
     ("/admin/reviews/?", "Make the queue", {}),
+    ("/admin/datasets/?", "Make the data set", {}),
+    ("/admin/datasets/?take=1&", "Add to the data set", {}),
     ("/admin/alerts/new/?", "Save alert", {}),
     ("/admin/alerts/channels/?", "Save channel", {}),
     ("/admin/core/project/add/?", "Save", {}),

@@ -1,0 +1,251 @@
+"""Changes data sets: makes and deletes them, and makes versions by adding, changing and removing items."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import IO, Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from analytics.datasets import sources
+from analytics.datasets.errors import DatasetExistsError, DatasetFullError, InvalidItemError, TooManyDatasetsError
+from analytics.datasets.items import NewItem, input_hash, preview_of, stored_tags
+from analytics.datasets.lines import read_lines
+from analytics.datasets.selectors import get_dataset, get_item, known_requests
+from analytics.datasets.sources import Found, LeftOut, Options
+from analytics.identifiers import arrival_of, id_hash
+from analytics.models.datasets import Dataset, DatasetAction, DatasetItem, DatasetVersion, tag_text
+from analytics.queries.request_filters import RequestFilter
+from analytics.queries.request_samples import SampleOrder
+from analytics.reviews.selectors import get_queue
+from core.models import Project
+
+logger = logging.getLogger("analytics.datasets")
+
+MAX_DATASETS = 100
+MAX_ITEMS = 10_000
+_ROWS_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What an addition did: how many items, the set's version then, and how many requests were left out why."""
+
+    items: int
+    dataset: Dataset
+    left_out: Mapping[str, int]
+
+
+def create_dataset(*, project_id: UUID, name: str, actor: str, **values: Any) -> Dataset:
+    """Makes a data set without items, at version 0. Raises TooManyDatasetsError and DatasetExistsError."""
+    with transaction.atomic():
+        # Two calls at once would each find room for one more.
+        Project.objects.select_for_update().get(pk=project_id)
+        there = Dataset.objects.for_project(project_id)
+        if there.count() >= MAX_DATASETS:
+            raise TooManyDatasetsError(MAX_DATASETS)
+        _require_free(project_id, name)
+        row = Dataset.objects.create(project_id=project_id, name=name, created_by=actor, **values)
+    logger.info("dataset.created dataset_id=%s project_id=%s actor=%s", row.pk, project_id, actor)
+    return row
+
+
+def change_dataset(*, project_id: UUID, dataset_id: UUID, values: Mapping[str, Any]) -> Dataset:
+    """Changes name, description and retention, as far as they are given; the version stays. Raises
+    DatasetNotFoundError and DatasetExistsError."""
+    with transaction.atomic():
+        Project.objects.select_for_update().get(pk=project_id)
+        row = _locked(project_id, dataset_id)
+        if "name" in values and values["name"] != row.name:
+            _require_free(project_id, values["name"])
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.save(update_fields=list(values))
+    return row
+
+
+def delete_dataset(*, project_id: UUID, dataset_id: UUID, actor: str) -> None:
+    """Deletes a data set with all its versions. Raises DatasetNotFoundError."""
+    get_dataset(project_id, dataset_id).delete()
+    logger.info("dataset.deleted dataset_id=%s project_id=%s actor=%s", dataset_id, project_id, actor)
+
+
+def add_items(*, project_id: UUID, dataset_id: UUID, items: Iterable[NewItem], actor: str) -> Added:
+    """Adds all of the items as one version, or none when reading them raises. Raises DatasetNotFoundError and
+    DatasetFullError."""
+    with transaction.atomic():
+        row = _locked(project_id, dataset_id)
+        count = 0
+        with _new_version(row, DatasetAction.ADDED, actor) as version:
+            there, arriving = row.item_count, iter(items)
+            while some := list(islice(arriving, _ROWS_AT_ONCE)):
+                count += len(some)
+                if there + count > MAX_ITEMS:
+                    raise DatasetFullError(maximum=MAX_ITEMS, there=there, new=count)
+                first = row.last_position + 1
+                DatasetItem.objects.bulk_create(
+                    [_row(row, item, first + place, version.number) for place, item in enumerate(some)]
+                )
+                row.last_position += len(some)
+            version.items, row.item_count = count, there + count
+    return Added(count, row, {})
+
+
+def add_file(
+    *,
+    project_id: UUID,
+    dataset_id: UUID,
+    file: IO[bytes],
+    actor: str,
+    progress: Callable[[int], object] = lambda lines: None,
+) -> Added:
+    """Adds the items of a file of JSON lines, all or none. Raises InvalidItemError, which names line and field, and
+    what `add_items` raises.
+
+    The file is read twice: it is checked as a whole before the database is asked for anything.
+    """
+    get_dataset(project_id, dataset_id)
+    start = file.tell()
+    if not sum(1 for _ in read_lines(file, maximum=MAX_ITEMS)):
+        raise InvalidItemError({"": "The file has no items."})
+    file.seek(start)
+    items = read_lines(file, maximum=MAX_ITEMS, progress=progress)
+    return add_items(project_id=project_id, dataset_id=dataset_id, items=items, actor=actor)
+
+
+def add_from_filter(
+    *,
+    project_id: UUID,
+    dataset_id: UUID,
+    filters: RequestFilter,
+    order: SampleOrder,
+    limit: int,
+    options: Options,
+    actor: str,
+) -> Added:
+    """Adds chat completions that match a filter, without those that the set has. Raises NothingToAddError,
+    TextsNotStoredError, what `add_items` raises and the errors of the store."""
+    known = _known(project_id, dataset_id)
+    found = sources.of_filter(project_id, filters, order, limit=limit, known=known, options=options)
+    return _add_found(project_id, dataset_id, found, actor)
+
+
+def add_requests(
+    *, project_id: UUID, dataset_id: UUID, request_ids: Sequence[UUID], options: Options, actor: str
+) -> Added:
+    """Adds the requests with these ids; raises as `add_from_filter` does."""
+    known = _known(project_id, dataset_id)
+    found = sources.of_requests(project_id, request_ids, known=known, options=options)
+    return _add_found(project_id, dataset_id, found, actor)
+
+
+def add_from_review(
+    *, project_id: UUID, dataset_id: UUID, queue_id: UUID, states: Sequence[str], options: Options, actor: str
+) -> Added:
+    """Adds the requests of a review queue that are in one of the states; raises as `add_from_filter` does, and
+    QueueNotFoundError."""
+    known = _known(project_id, dataset_id)
+    found = sources.of_review(get_queue(project_id, queue_id), states, known=known, options=options)
+    return _add_found(project_id, dataset_id, found, actor)
+
+
+def change_item(
+    *, project_id: UUID, dataset_id: UUID, item_id: UUID, values: Mapping[str, Any], actor: str
+) -> DatasetItem:
+    """Changes what is expected and the tags, as far as they are given. That makes a version, unless nothing differs.
+    Raises DatasetNotFoundError and DatasetItemNotFoundError."""
+    with transaction.atomic():
+        row = _locked(project_id, dataset_id)
+        item = get_item(row, item_id)
+        expected = values.get("expected", item.expected)
+        tags = tag_text(values.get("tags", item.tags))
+        if (expected, tags) == (item.expected, item.tag_text):
+            return item
+        with _new_version(row, DatasetAction.CHANGED, actor) as version:
+            DatasetItem.objects.filter(pk=item.pk).update(removed_in=version.number)
+            item.pk, item.added_in, item.expected, item.tag_text = None, version.number, expected, tags
+            item.save(force_insert=True)
+            version.items = 1
+    return item
+
+
+def remove_item(*, project_id: UUID, dataset_id: UUID, item_id: UUID, actor: str) -> Dataset:
+    """Removes an item from the versions that follow; earlier ones keep it. Raises DatasetNotFoundError and
+    DatasetItemNotFoundError."""
+    with transaction.atomic():
+        row = _locked(project_id, dataset_id)
+        item = get_item(row, item_id)
+        with _new_version(row, DatasetAction.REMOVED, actor) as version:
+            DatasetItem.objects.filter(pk=item.pk).update(removed_in=version.number)
+            version.items, row.item_count = 1, row.item_count - 1
+    return row
+
+
+@contextmanager
+def _new_version(row: Dataset, action: DatasetAction, actor: str) -> Iterator[DatasetVersion]:
+    """Yields the next version of a locked set, and stores both unless no item has changed."""
+    version = DatasetVersion(dataset=row, number=row.version + 1, action=action, items=0, created_by=actor)
+    yield version
+    if not version.items:
+        return
+    version.save(force_insert=True)
+    row.version, row.updated_at = version.number, timezone.now()
+    row.save(update_fields=["version", "item_count", "last_position", "updated_at"])
+    logger.info(
+        "dataset.version dataset_id=%s version=%d action=%s items=%d actor=%s",
+        row.pk, version.number, action.value, version.items, actor,
+    )  # fmt: skip
+
+
+def _add_found(project_id: UUID, dataset_id: UUID, found: Found, actor: str) -> Added:
+    with transaction.atomic():
+        _locked(project_id, dataset_id)
+        # Another call may have added some of them while the store was asked.
+        known = set(_known(project_id, dataset_id))
+        fresh = [item for item in found.items if item.source_request_id not in known]
+        added = add_items(project_id=project_id, dataset_id=dataset_id, items=fresh, actor=actor)
+    found.left_out[LeftOut.ALREADY_THERE] += len(found.items) - len(fresh)
+    left_out = {str(reason): count for reason, count in found.left_out.items() if count}
+    return Added(added.items, added.dataset, left_out)
+
+
+def _known(project_id: UUID, dataset_id: UUID) -> list[UUID]:
+    return [one for one in known_requests(get_dataset(project_id, dataset_id)) if one is not None]
+
+
+def _locked(project_id: UUID, dataset_id: UUID) -> Dataset:
+    return Dataset.objects.select_for_update().get(pk=get_dataset(project_id, dataset_id).pk)
+
+
+def _require_free(project_id: UUID, name: str) -> None:
+    if Dataset.objects.for_project(project_id).filter(name=name).exists():
+        raise DatasetExistsError
+
+
+def _row(dataset: Dataset, item: NewItem, position: int, version: int) -> DatasetItem:
+    made_at, now = arrival_of(item.source_request_id) if item.source_request_id else None, timezone.now()
+    return DatasetItem(
+        dataset=dataset,
+        position=position,
+        added_in=version,
+        messages=item.messages,
+        variables=item.variables,
+        parameters=item.parameters,
+        expected=item.expected,
+        tag_text=stored_tags(item),
+        preview=preview_of(item),
+        input_hash=input_hash(item),
+        prompt_config_id=item.prompt_config_id,
+        prompt_version=item.prompt_version,
+        source_request_id=item.source_request_id,
+        request_hash=id_hash(str(item.source_request_id)) if item.source_request_id else "",
+        session_hash=item.session_hash,
+        # An id that somebody made up may hold a time that has not come.
+        retained_from=min(item.retained_from or made_at or now, now),
+    )

@@ -1,0 +1,146 @@
+"""Makes items of stored requests: of those that match a filter, of a review queue, or of single ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from analytics.conversation.bodies import NOT_JSON, decode_body
+from analytics.datasets.errors import InvalidItemError, NothingToAddError, TextsNotStoredError
+from analytics.datasets.items import MAX_ITEM_BYTES, NO_PARAMETERS, NewItem, read_item
+from analytics.identifiers import id_hash
+from analytics.models.reviews import ReviewQueue
+from analytics.queries.bounded_bodies import BoundedBodies, bounded_bodies
+from analytics.queries.request_cursor import RequestCursor
+from analytics.queries.request_filters import RequestFilter
+from analytics.queries.request_samples import SampleOrder, sample_requests
+from analytics.queries.requests import RequestRow, count_requests, get_request_time, get_requests
+from analytics.request_log.record import Operation
+from core.wire.storable import storable
+
+_ROWS_AT_ONCE = 500
+
+
+class LeftOut(StrEnum):
+    """Why a request that matches did not become an item."""
+
+    ALREADY_THERE = "already_there"
+    NO_TEXT = "no_text"
+    TOO_LARGE = "too_large"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(slots=True)
+class Found:
+    """The items that were made of requests, in the order of the requests, and how many requests were left out why."""
+
+    items: list[NewItem] = field(default_factory=list)
+    left_out: Counter[LeftOut] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How items are made: the tags that each gets, and whether the answer that was given is expected."""
+
+    tags: Sequence[str] = ()
+    expect_answer: bool = False
+
+
+def of_filter(
+    project_id: UUID, filters: RequestFilter, order: SampleOrder, *, limit: int, known: Iterable[UUID], options: Options
+) -> Found:
+    """Returns items of at most `limit` chat completions that match. Requests that are `known` are left out.
+
+    Raises NothingToAddError, TextsNotStoredError and the errors of the store.
+    """
+    sample = sample_requests(project_id, filters, order, limit=limit)
+    if not sample:
+        if count_requests(project_id, replace(filters, operation=str(Operation.CHAT))):
+            raise TextsNotStoredError
+        raise NothingToAddError("filter")
+    return _found(project_id, [RequestCursor(row.ts, row.request_id) for row in sample], known, options)
+
+
+def of_requests(project_id: UUID, ids: Sequence[UUID], *, known: Iterable[UUID], options: Options) -> Found:
+    """Returns items of the requests with these ids. Raises as `of_filter` does."""
+    times = {request_id: get_request_time(project_id, request_id) for request_id in dict.fromkeys(ids)}
+    keys = [RequestCursor(ts, request_id) for request_id, ts in times.items() if ts is not None]
+    if not keys:
+        raise NothingToAddError("request_ids")
+    return _found(project_id, keys, known, options)
+
+
+def of_review(queue: ReviewQueue, states: Iterable[str], *, known: Iterable[UUID], options: Options) -> Found:
+    """Returns items of the requests of a review queue that are in one of the states. Raises as `of_filter` does."""
+    rows = queue.items.filter(state__in=list(states)).order_by("position").values_list("ts", "request_id")
+    keys = [RequestCursor(ts, request_id) for ts, request_id in rows]
+    if not keys:
+        raise NothingToAddError("states")
+    return _found(queue.project_id, keys, known, options)
+
+
+def _found(project_id: UUID, keys: Sequence[RequestCursor], known: Iterable[UUID], options: Options) -> Found:
+    found, there = Found(), set(known)
+    fresh = [key for key in keys if key.request_id not in there]
+    found.left_out[LeftOut.ALREADY_THERE] += len(keys) - len(fresh)
+    for start in range(0, len(fresh), _ROWS_AT_ONCE):
+        _add_items(found, project_id, fresh[start : start + _ROWS_AT_ONCE], options)
+    if fresh and found.left_out[LeftOut.NO_TEXT] == len(fresh):
+        raise TextsNotStoredError
+    return found
+
+
+def _add_items(found: Found, project_id: UUID, keys: Sequence[RequestCursor], options: Options) -> None:
+    rows = {row.request_id: row for row in get_requests(project_id, [(key.ts, key.request_id) for key in keys])}
+    bodies = {one.request_id: one for one in bounded_bodies(project_id, keys, max_bytes=2 * MAX_ITEM_BYTES)}
+    for key in keys:
+        row, body = rows.get(key.request_id), bodies.get(key.request_id)
+        made = LeftOut.NO_TEXT if row is None or body is None else _made(row, body, options)
+        if isinstance(made, LeftOut):
+            found.left_out[made] += 1
+        else:
+            found.items.append(made)
+
+
+def _made(row: RequestRow, bodies: BoundedBodies, options: Options) -> NewItem | LeftOut:
+    if bodies.is_too_large:
+        return LeftOut.TOO_LARGE
+    if not bodies.request:
+        return LeftOut.NO_TEXT
+    body = decode_body(bodies.request)
+    if body is NOT_JSON or not isinstance(body, dict) or row.operation not in ("", str(Operation.CHAT)):
+        return LeftOut.UNREADABLE
+    try:
+        item = read_item(_described(row, storable(body), bodies, options))
+    except InvalidItemError as error:
+        return LeftOut.TOO_LARGE if "" in error.problems else LeftOut.UNREADABLE
+    return replace(item, session_hash=id_hash(row.session_id) if row.session_id else "", retained_from=row.ts)
+
+
+def _described(row: RequestRow, body: Mapping[str, Any], bodies: BoundedBodies, options: Options) -> dict[str, Any]:
+    """Returns what the item of a request has, as `read_item` takes it."""
+    config_id = row.prompt_config_id
+    return {
+        "messages": body.get("messages"),
+        "variables": body.get("prompt_variables"),
+        "parameters": {name: value for name, value in body.items() if name not in NO_PARAMETERS},
+        "expected": _answer(bodies.response) if options.expect_answer else None,
+        "tags": list(options.tags),
+        "source_request_id": str(row.request_id),
+        "prompt_config_id": str(config_id) if config_id.int else None,
+        "prompt_version": (row.prompt_version or None) if config_id.int else None,
+    }
+
+
+def _answer(response: str) -> str | None:
+    """Returns the text of an answer; None for one without text, as a call of tools."""
+    body = decode_body(response) if response else None
+    choices = body.get("choices") if isinstance(body, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    return storable(content) if isinstance(content, str) and content else None

@@ -1,0 +1,1 @@
+"""The pages of data sets: their list, one set with its items, and its export."""

@@ -1,0 +1,190 @@
+"""The forms of data sets; the serializers of the API decide what is valid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.http import QueryDict
+from typing_extensions import override
+
+from analytics.models.datasets import DATASET_NAME_CHARACTERS, DESCRIPTION_CHARACTERS, Dataset, DatasetRetention
+from analytics.parameters.requests import RequestParameters
+from analytics.parameters.values import parse_parameters
+from analytics.queries.request_samples import SampleOrder
+from analytics.serializers.datasets import (
+    DEFAULT_ITEMS,
+    MAX_ITEMS_AT_ONCE,
+    FromRequestsSerializer,
+    FromReviewSerializer,
+    ItemChangeSerializer,
+)
+from core.ui.periods import CUSTOM, Period
+
+NEW = ""
+_RANGE = ("start_date", "end_date")
+_RETENTIONS = (
+    (DatasetRetention.PROJECT, "As long as the project keeps requests"),
+    (DatasetRetention.KEPT, "Until they are deleted"),
+)
+_ORDERS = ((SampleOrder.RANDOM, "Spread over all that match"), (SampleOrder.NEWEST, "The newest"))
+
+
+class DatasetForm(forms.Form):
+    """Name, description and retention of a set."""
+
+    name = forms.CharField(max_length=DATASET_NAME_CHARACTERS)
+    description = forms.CharField(
+        required=False, max_length=DESCRIPTION_CHARACTERS, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    retention = forms.ChoiceField(
+        label="Keep items",
+        choices=_RETENTIONS,
+        initial=DatasetRetention.PROJECT,
+        help_text="Items of a request that is deleted go in either case.",
+    )
+
+
+class TakeForm(forms.Form):
+    """Takes requests into a set: those that match a filter, one, or those of a review queue."""
+
+    dataset = forms.ChoiceField(label="Data set", required=False)
+    name = forms.CharField(
+        label="Name of the new set", required=False, max_length=DATASET_NAME_CHARACTERS, help_text="For a new one."
+    )
+    filter = forms.CharField(
+        label="Requests that match",
+        required=False,
+        max_length=4_000,
+        help_text="As in the address of Requests, such as outcome=error&min_latency_ms=5000. Empty for all.",
+    )
+    in_range = forms.BooleanField(label="Only requests of the chosen range", required=False, initial=True)
+    order = forms.ChoiceField(label="Which", choices=_ORDERS, initial=SampleOrder.RANDOM, required=False)
+    limit = forms.IntegerField(
+        label="How many",
+        required=False,
+        initial=DEFAULT_ITEMS,
+        min_value=1,
+        max_value=MAX_ITEMS_AT_ONCE,
+        help_text=f"At most {MAX_ITEMS_AT_ONCE:,}.",
+    )
+    tags = forms.CharField(required=False, max_length=1_000, help_text="Of the new items, with commas between them.")
+    expect_answer = forms.BooleanField(label="The answers that were given are expected", required=False)
+    request_id = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    queue_id = forms.UUIDField(required=False, widget=forms.HiddenInput)
+
+    def __init__(
+        self,
+        datasets: list[Dataset],
+        period: Period,
+        data: Mapping[str, Any] | None = None,
+        query: QueryDict | None = None,
+    ) -> None:
+        query = query or QueryDict()
+        named = {name: query[name] for name in ("request_id", "queue_id") if query.get(name)}
+        super().__init__(data, initial={"filter": filter_text(query), **named})
+        self._period = period
+        self.fields["dataset"] = forms.ChoiceField(
+            label="Data set",
+            required=False,
+            choices=[*((str(row.pk), row.name) for row in datasets), (NEW, "A new one")],
+        )
+        if named or any((data or {}).get(name) for name in ("request_id", "queue_id")):
+            for name in ("filter", "in_range", "order", "limit"):
+                del self.fields[name]
+        self.body: FromRequestsSerializer | FromReviewSerializer | None = None
+
+    @override
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if not cleaned.get("dataset") and not cleaned.get("name"):
+            self.add_error("name", "A new data set needs a name.")
+        if self.errors:
+            return cleaned
+        serializer = FromReviewSerializer if cleaned.get("queue_id") else FromRequestsSerializer
+        self.body = serializer(data=self._given(cleaned))
+        if not self.body.is_valid():
+            add_problems(self, self.body.errors)
+        return cleaned
+
+    def _given(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:
+        given: dict[str, Any] = {"tags": tags_of(cleaned["tags"]), "expect_answer": cleaned["expect_answer"]}
+        if cleaned.get("queue_id"):
+            return {**given, "queue_id": str(cleaned["queue_id"]), "states": ["done"]}
+        if cleaned.get("request_id"):
+            return {**given, "request_ids": [str(cleaned["request_id"])]}
+        filters = parse_parameters(cleaned["filter"])
+        if cleaned["in_range"]:
+            # A named range ends now, and the second that is not over yet has requests too.
+            end = {"end_date": self._period.end.isoformat()} if self._period.name == CUSTOM else {}
+            filters = {"start_date": self._period.start.isoformat(), **end, **filters}
+        order, limit = cleaned["order"] or str(SampleOrder.RANDOM), cleaned["limit"] or DEFAULT_ITEMS
+        return {**given, "filter": filters, "order": order, "limit": limit}
+
+
+class ItemForm(forms.Form):
+    """What is expected of an item, and its tags. A text that is JSON, but no JSON text, is stored as JSON."""
+
+    expected = forms.CharField(
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text="A text, or JSON such as an object. Empty if no answer is expected.",
+    )
+    tags = forms.CharField(required=False, max_length=1_100, help_text="With commas between them.")
+
+    @override
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if self.errors:
+            return cleaned
+        body = ItemChangeSerializer(data={"expected": _expected(cleaned["expected"]), "tags": tags_of(cleaned["tags"])})
+        if not body.is_valid():
+            add_problems(self, body.errors)
+            return cleaned
+        return dict(body.validated_data)
+
+
+def tags_of(text: str) -> list[str]:
+    return [tag.strip() for tag in text.split(",") if tag.strip()]
+
+
+def expected_text(value: Any) -> str:
+    """Returns what is expected as the form shows it."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def filter_text(query: QueryDict) -> str:
+    """Returns the part of an address's query that filters requests, without its range of time."""
+    known = RequestParameters().fields.keys() - set(_RANGE)
+    return urlencode([(name, value) for name, values in query.lists() for value in values if name in known and value])
+
+
+def add_problems(form: forms.Form, problems: Mapping[str, Any]) -> None:
+    """Adds the errors of a serializer to the fields that it names, and others to the form."""
+    for field, problem in problems.items():
+        form.add_error(field if field in form.fields else None, _texts(problem))
+
+
+def _expected(text: str) -> Any:
+    # Browsers send line breaks as CRLF.
+    text = text.replace("\r\n", "\n")
+    if not text.strip():
+        return None
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def _texts(problem: Any) -> list[str]:
+    if isinstance(problem, Mapping):
+        return [f"{name}: {text}" for name, inner in problem.items() for text in _texts(inner)]
+    if isinstance(problem, list):
+        return [text for inner in problem for text in _texts(inner)]
+    return [str(problem)]

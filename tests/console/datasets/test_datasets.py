@@ -1,0 +1,236 @@
+"""The pages of data sets: requests are taken into one, items are read by version and tag, and changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from analytics.models import Dataset, DatasetItem, ReviewItem
+from core.models import Project
+from core.roles import Role
+from tests.console.reviews.test_reviews import content_of, visitor_of
+from tests.factories.analytics import make_entry, store
+from tests.factories.core import make_project
+from tests.factories.datasets import item_body, make_dataset
+from tests.factories.reviews import make_queue
+
+pytestmark = pytest.mark.django_db
+DATASETS = "/admin/datasets/"
+
+
+def address_of(dataset: Dataset) -> str:
+    return f"{DATASETS}{dataset.project_id}/{dataset.pk}/"
+
+
+def file_of(*lines: str) -> SimpleUploadedFile:
+    return SimpleUploadedFile("items.jsonl", "\n".join(lines).encode())
+
+
+@pytest.fixture
+def editor(project: Project) -> Client:
+    return visitor_of(project, name="ann")
+
+
+@pytest.fixture
+def stored(clickhouse: None, project: Project, spool: Path) -> list[str]:
+    """The ids of two stored requests, one of them of ann."""
+    entries = [
+        make_entry(
+            json.dumps({"messages": [{"role": "user", "content": f"Where is <{user}>?"}]}).encode(),
+            b'{"choices": [{"message": {"role": "assistant", "content": "Here."}}]}',
+            project_id=str(project.pk),
+            user_id=user,
+            source="gateway",
+        )
+        for user in ("ann", "ben")
+    ]
+    store(spool, *entries)
+    return [entry.record.request_id for entry in entries]
+
+
+def test_list__empty__says_the_first_step(editor: Client) -> None:
+    page = content_of(editor.get(DATASETS, follow=True))
+
+    assert "No data set yet" in page and "Choose requests" in page
+    assert "Make the data set" in page
+
+
+def test_list__sets__with_their_items_and_versions_and_not_anothers(project: Project, editor: Client) -> None:
+    own, other = make_dataset(project, items=2, name="Support"), make_dataset(make_project(), name="Not mine")
+
+    page = content_of(editor.get(DATASETS, follow=True))
+
+    assert "Support" in page and str(own.pk) in page
+    assert other.name not in page
+
+
+def test_list__hundred_sets__asks_no_more_than_for_one(
+    project: Project, editor: Client, django_assert_max_num_queries: Any
+) -> None:
+    make_dataset(project, items=0)
+    content_of(editor.get(DATASETS, follow=True))
+    with CaptureQueriesContext(connection) as for_one:
+        content_of(editor.get(DATASETS, follow=True))
+    for _ in range(99):
+        make_dataset(project, items=0)
+
+    with django_assert_max_num_queries(len(for_one)):
+        content_of(editor.get(DATASETS, follow=True))
+
+
+def test_new__name_known__is_said_at_its_field(project: Project, editor: Client) -> None:
+    known = make_dataset(project)
+
+    answer = editor.post(DATASETS, {"name": known.name, "retention": "kept"})
+    made = editor.post(DATASETS, {"name": "Another", "retention": "kept"})
+
+    assert "There is a data set of this name" in content_of(answer)
+    assert made.status_code == 302
+    assert Dataset.objects.get(name="Another").retention == "kept"
+
+
+def test_take__requests_of_a_filter__are_in_a_new_set(project: Project, editor: Client, stored: list[str]) -> None:
+    form = content_of(editor.get(DATASETS, {"user_id": "ann", "take": "1"}, follow=True))
+    assert 'value="user_id=ann"' in form and 'id="take"' in form
+
+    taken = {"action": "take", "name": "Ann", "filter": "user_id=ann", "tags": "hard, ann", "expect_answer": "on"}
+    answer = editor.post(DATASETS, {**taken, "order": "random", "limit": "5"})
+
+    dataset = Dataset.objects.get(name="Ann")
+    assert answer.headers["location"].startswith(address_of(dataset))
+    item = dataset.items.get()
+    assert (str(item.source_request_id), item.tags, item.expected) == (stored[0], ["ann", "hard"], "Here.")
+    page = content_of(editor.get(answer.headers["location"]))
+    assert "1 item is new in Ann, version 1." in page
+    assert "Where is &lt;ann&gt;?" in page
+
+
+def test_take__nothing_matches__no_set_is_made(editor: Client, stored: list[str]) -> None:
+    answer = editor.post(DATASETS, {"action": "take", "name": "None", "filter": "user_id=eve"})
+
+    assert "No chat completion matches" in content_of(answer)
+    assert not Dataset.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"name": ""}, "A new data set needs a name"),
+        ({"filter": "user=ann"}, "The request log has no such parameter"),
+        ({"limit": "1001"}, "less than or equal to 1000"),
+        ({"tags": "x" * 51}, "At most 50 characters"),
+        ({"dataset": "nonsense"}, "Select a valid choice"),
+    ],
+)
+def test_take__wrong_field__is_named(editor: Client, values: dict[str, str], problem: str) -> None:
+    answer = editor.post(DATASETS, {"action": "take", "name": "New", "filter": "", "limit": "10", **values})
+
+    assert problem in content_of(answer)
+    assert not Dataset.objects.exists()
+
+
+def test_take__one_request_and_a_queue__from_their_pages(project: Project, editor: Client, stored: list[str]) -> None:
+    dataset = make_dataset(project, items=0)
+    queue = make_queue(project, request_ids=stored[1:])
+    ReviewItem.objects.filter(queue=queue).update(state="done")
+    request_page = content_of(editor.get(f"/admin/analytics/requests/{project.pk}/{stored[0]}/"))
+    assert f"?request_id={stored[0]}" in request_page or f"request_id={stored[0]}" in request_page
+    assert f"queue_id={queue.pk}" in content_of(editor.get(f"/admin/reviews/{project.pk}/{queue.pk}/"))
+
+    one = editor.post(DATASETS, {"action": "take", "dataset": str(dataset.pk), "request_id": stored[0]})
+
+    assert one.status_code == 302
+    assert [str(item.source_request_id) for item in dataset.items.all()] == stored[:1]
+
+
+def test_set__items__by_version_and_tag(project: Project, editor: Client) -> None:
+    dataset = make_dataset(project, items=2)
+    first = dataset.items.get(position=1)
+    changed = editor.post(
+        address_of(dataset),
+        {"action": "item", "item": str(first.item_id), "expected": '{"a": 1}', "tags": "de, long prompt"},
+    )
+
+    assert changed.status_code == 302
+    item = DatasetItem.objects.get(item_id=first.item_id, removed_in=None)
+    assert (item.expected, item.tags) == ({"a": 1}, ["de", "long prompt"])
+    assert "Answer 1" in content_of(editor.get(address_of(dataset), {"version": "1"}))
+    tagged = content_of(editor.get(address_of(dataset), {"tag": "de"}))
+    assert "Question 1" in tagged and "Question 2" not in tagged
+    shown = content_of(editor.get(address_of(dataset), {"item": str(first.item_id)}))
+    assert "Save as a new version" in shown and "long prompt" in shown
+
+
+def test_set__item_removed_and_erased__is_gone_from_the_latest_or_all(project: Project, editor: Client) -> None:
+    dataset = make_dataset(project, items=2)
+    first, second = dataset.items.all()
+
+    for action, item in (("remove", first), ("erase", second)):
+        assert editor.post(address_of(dataset), {"action": action, "item": str(item.item_id)}).status_code == 302
+
+    assert [row.item_id for row in dataset.items.all()] == [first.item_id]
+    assert "Gone from every version: 1 erased" in content_of(editor.get(address_of(dataset)))
+
+
+def test_set__file__is_added_or_its_line_named(project: Project, editor: Client) -> None:
+    dataset = make_dataset(project, items=0)
+    line = json.dumps(item_body("From a file"))
+
+    wrong = editor.post(address_of(dataset), {"action": "import", "file": file_of(line, "{")})
+    none = editor.post(address_of(dataset), {"action": "import"})
+    right = editor.post(address_of(dataset), {"action": "import", "file": file_of(line)})
+
+    assert "line 2: Is not JSON" in content_of(wrong)
+    assert "Choose a file of JSON lines" in content_of(none)
+    assert right.status_code == 302
+    assert dataset.items.get().preview == "From a file"
+
+
+def test_set__changed_and_deleted(project: Project, editor: Client) -> None:
+    dataset = make_dataset(project)
+    other = make_dataset(project)
+
+    refused = editor.post(address_of(dataset), {"action": "change", "name": other.name, "retention": "kept"})
+    changed = editor.post(address_of(dataset), {"action": "change", "name": "New name", "retention": "kept"})
+
+    assert "There is a data set of this name" in content_of(refused)
+    assert changed.status_code == 302
+    dataset.refresh_from_db()
+    assert (dataset.name, dataset.retention) == ("New name", "kept")
+    assert editor.post(address_of(dataset), {"action": "delete"}).status_code == 302
+    assert not Dataset.objects.filter(pk=dataset.pk).exists()
+
+
+def test_export__of_a_version__is_a_file_of_its_lines(project: Project, editor: Client) -> None:
+    dataset = make_dataset(project, items=2)
+
+    answer: Any = editor.get(f"{address_of(dataset)}export/", {"version": "1"})
+
+    async def collect() -> bytes:
+        return b"".join([piece async for piece in answer.streaming_content])
+
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    assert len(async_to_sync(collect)().splitlines()) == 2
+
+
+def test_pages__of_readers__show_no_forms_and_texts_by_role(project: Project) -> None:
+    dataset = make_dataset(project)
+    reader, without = visitor_of(project, Role.READER), visitor_of(project, Role.READER_WITHOUT_CONTENT)
+
+    assert "Question 1" in content_of(reader.get(address_of(dataset)))
+    hidden = content_of(without.get(address_of(dataset), {"item": str(dataset.items.all()[0].item_id)}))
+
+    assert "Question 1" not in hidden and "Answer 1" not in hidden
+    assert without.get(f"{address_of(dataset)}export/").status_code == 403
+    for client in (reader, without):
+        assert "Add the items" not in content_of(client.get(address_of(dataset)))
+        assert client.post(address_of(dataset), {"action": "delete"}).status_code == 403
+    assert Dataset.objects.count() == 1
