@@ -36,6 +36,8 @@ class Everything(Team):
         rule = {"name": "names the parcel", "kind": "contains", "definition": {"value": "parcel"}}
         self.evaluator = self.call("POST", "../evaluators", rule)
         self.queue = self.call("POST", "../reviews", {"name": "Helpful?", "score_name": "helpful", "kind": "boolean"})
+        made = self.call("POST", "../datasets", {"name": "Taken"})
+        self.call("POST", f"../datasets/{made['id']}/items/from-requests", {"limit": 5, "filter": {"source": ""}})
         self.command("shell", "--verbosity", "0", "-c", _ROWS.format(project_id=self.project_id))
         self.superuser = Account()
         account = ("--username", self.superuser.name, "--email", "operator@example.com")
