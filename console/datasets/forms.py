@@ -85,7 +85,8 @@ class TakeForm(forms.Form):
     ) -> None:
         query = query or QueryDict()
         named = {name: query[name] for name in ("request_id", "queue_id") if query.get(name)}
-        super().__init__(data, initial={"filter": filter_text(query), **named})
+        # The page has another form, whose fields have names of these.
+        super().__init__(data, auto_id="id_take_%s", initial={"filter": filter_text(query), **named})
         self._period = period
         self.fields["dataset"] = forms.ChoiceField(
             label="Data set",

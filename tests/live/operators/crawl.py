@@ -17,6 +17,7 @@ NOT_FOLLOWED = {
     "view_on_site",
     "usage_export",
     "analytics_requests_export",
+    "dataset_export",
     "analytics_requests_image",
     "agent_panel_beside",
 }

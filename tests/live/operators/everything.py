@@ -37,7 +37,7 @@ class Everything(Team):
         self.evaluator = self.call("POST", "../evaluators", rule)
         self.queue = self.call("POST", "../reviews", {"name": "Helpful?", "score_name": "helpful", "kind": "boolean"})
         made = self.call("POST", "../datasets", {"name": "Taken"})
-        self.call("POST", f"../datasets/{made['id']}/items/from-requests", {"limit": 5, "filter": {"source": ""}})
+        self.call("POST", f"../datasets/{made['id']}/items/from-requests", {"limit": 5})
         self.command("shell", "--verbosity", "0", "-c", _ROWS.format(project_id=self.project_id))
         self.superuser = Account()
         account = ("--username", self.superuser.name, "--email", "operator@example.com")
