@@ -39,7 +39,7 @@ OTHERWISE = {
     "config/supervisor/background_thread.py": 1,
     "config/supervisor/children.py": 3,
     "config/supervisor/processes.py": 1,
-    "config/supervisor/supervise.py": 4,
+    "config/supervisor/supervise.py": 3,
     "core/ui/panels.py": 1,
     "gateway/pipeline/parts.py": 1,
     "gateway/snapshot/store.py": 1,
