@@ -211,12 +211,12 @@ def figures(store: redis.Redis, client: Client) -> dict[str, int]:
             base, after, reserved = (int(value or 0) for value in spend)
             found[name], found[f"{name}:held"] = base + after, reserved
         elif name.endswith((":held", "open")):
-            found[f"{name}:held"] = int(store.zcard(key))  # type: ignore[arg-type]
+            found[f"{name}:held"] = int(store.zcard(key))
         elif name == "leased":
-            found["leased:held"] = int(store.hlen(key))  # type: ignore[arg-type]
+            found["leased:held"] = int(store.hlen(key))
         else:
             kind, _, _ = name.rpartition(":")
-            found[kind] = found.get(kind, 0) + int(store.get(key) or 0)  # type: ignore[arg-type]
+            found[kind] = found.get(kind, 0) + int(store.get(key) or 0)
     # What nobody holds has no key, or an empty one.
     return {name: value for name, value in found.items() if value}
 
