@@ -27,8 +27,11 @@ GROUNDED = {
 NO = answer(json.dumps({"grounded": {"reason": "Seven is nowhere.", "label": "no"}}))
 
 
-def of_judges() -> list[Any]:
-    return [entry.record for entry in spooled_entries(settings.SPOOL_DIR) if entry.record.source == "judge"]
+def of_judge(request_id: str) -> Any:
+    """Returns the record of the judge's own request about a request."""
+    records = [entry.record for entry in spooled_entries(settings.SPOOL_DIR)]
+    (record,) = [one for one in records if one.attributes.get("judged_request_id") == request_id]
+    return record
 
 
 def test_rule__over_requests__scores_each_and_costs_nothing(scene: Scene) -> None:
@@ -73,8 +76,8 @@ def test_judge__labels__give_a_score_a_detail_and_a_cost(scene: Scene) -> None:
 
     (one,) = found["results"]
     assert (one["score"], one["reason"], one["detail"]) == (0, "grounded: no", "grounded: Seven is nowhere.")
-    (record,) = of_judges()
-    assert record.attributes == {"judged_request_id": request_id}
+    record = of_judge(request_id)
+    assert record.source == "judge"
     assert Decimal(str(one["cost_usd"])) == Decimal(record.cost_usd) == Decimal("0.000092")
     question = json.loads(json.loads(scene.script.received[0].body)["messages"][1]["content"])
     assert question["expected"] == "At eight."
