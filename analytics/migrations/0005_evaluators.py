@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('analytics', '0004_discussions'),
-        ('core', '0005_seen_at_without_index'),
+        ('core', '0001_initial'),
     ]
 
     operations = [

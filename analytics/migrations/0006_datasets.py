@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('analytics', '0005_evaluators'),
-        ('core', '0005_seen_at_without_index'),
+        ('core', '0001_initial'),
     ]
 
     operations = [

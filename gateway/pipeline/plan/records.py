@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from msgspec.structs import force_setattr, replace
 
 from analytics.request_log.record import CLIENT_REQUEST_ID, AttemptRecord, RequestRecord
+from gateway.pipeline.plan.plans import Plan
 from gateway.pipeline.record import cost_texts
-from gateway.protocol.headers import trace_parent
+from gateway.protocol.headers import RequestHeaders, trace_parent
 from integrations.pricing.cost import Price, known_cost
 from integrations.providers.base import ParsedResponse
 from integrations.providers.usage import Usage
 
-if TYPE_CHECKING:
-    from gateway.pipeline.plan.exchange import Exchange
-
 _NO_USAGE: Final = Usage()
 
 
-def record_of(exchange: Exchange, answer: ParsedResponse, now: float) -> RequestRecord:
+class Exchanged(Protocol):
+    """What a record says of a request: when it arrived and when its provider was asked, who sent it, and its plan."""
+
+    plan: Plan
+    request_id: str
+    arrived_us: int
+    started: float
+    called_at: float
+    headers: RequestHeaders
+    user_id: str
+    client_id: str
+
+
+def record_of(exchange: Exchanged, answer: ParsedResponse, now: float) -> RequestRecord:
     """Returns the record of an exchange whose answer arrived at `now`."""
     plan, usage, latency = exchange.plan, answer.usage or _NO_USAGE, round((now - exchange.started) * 1000)
     prompt, completion = usage.prompt_tokens, usage.completion_tokens
