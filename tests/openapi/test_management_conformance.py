@@ -19,7 +19,7 @@ schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", get_wsgi_app
 )
 
 
-@schemathesis.serializer("application/x-protobuf")
+@schemathesis.serializer("application/x-protobuf", "application/x-ndjson")
 def as_it_is(ctx: Any, value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 

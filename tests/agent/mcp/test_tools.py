@@ -96,6 +96,9 @@ def arguments(service: GatewayService, gateway: Gateway, spool: Path) -> dict[st
     )
     rubric = {"name": "refunds", "filter": {"user_id": USER}, "score_name": "helpful", "kind": "boolean"}
     queue = gateway.manage("POST", "reviews", rubric).json()
+    greets = {"name": "greets", "kind": "contains", "definition": {"value": "hello"}}
+    evaluator = gateway.manage("POST", "evaluators", greets).json()
+    dataset = gateway.manage("POST", "datasets", {"name": "refunds"}).json()
     of_session, of_config = {"session_id": SESSION}, {"config": "greeter"}
     return {
         "get_request": {"request_id": entry.record.request_id},
@@ -106,6 +109,8 @@ def arguments(service: GatewayService, gateway: Gateway, spool: Path) -> dict[st
         "get_price": {"provider": "openai", "model": PRICED_MODEL},
         "get_user_spend": {"user_id": USER},
         "get_review_agreement": {"queue_id": queue["id"]},
+        "get_evaluator": {"evaluator_id": evaluator["id"]},
+        "list_dataset_items": {"dataset_id": dataset["id"]},
         **dict.fromkeys(OF_SESSION, of_session),
         **dict.fromkeys(OF_CONFIG, of_config),
     }
