@@ -1,4 +1,4 @@
-"""What an item of a data set may be, and its reading from JSON. Pure: no store is asked."""
+"""The rules for an item of a data set, and its reader from JSON. Pure: no store is asked."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ _ROWS_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What an addition did: how many items, the set's version then, and how many requests were left out why."""
+    """The result of an addition: the number of new items, the set afterwards, and by reason how many requests were left
+    out."""
 
     items: int
     dataset: Dataset

@@ -1,6 +1,6 @@
-"""What an evaluator does: one definition a kind. A definition never changes; an edit is a further version.
+"""The definitions of evaluators, one struct a kind. A definition never changes; an edit is a further version.
 
-Each kind is a struct, whose fields the API takes and keeps as JSON. Scores are from 0, the worst, to 1, the best.
+The API takes the fields of the struct and keeps them as JSON. Scores are from 0, the worst, to 1, the best.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class DatasetRetention(models.TextChoices):
 
 
 class DatasetAction(models.TextChoices):
-    """What made a version."""
+    """The kind of change that made a version."""
 
     ADDED = "added"
     CHANGED = "changed"

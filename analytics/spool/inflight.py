@@ -86,7 +86,7 @@ class InflightRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class InflightKind(NamedTuple):
-    """What the slots of requests have in common that differ in time, id, session and user alone."""
+    """The part that slots share whose requests differ in time, id, session and user alone."""
 
     slot: bytes
     api_key_id: int

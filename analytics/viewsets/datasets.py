@@ -119,7 +119,7 @@ class DatasetViewSet(ProjectViewSet):
     @operation("listDatasetVersions", "Versions of a data set", query=[PAGE], page=DatasetVersionEntry, errors=[404])
     @action(detail=True)
     def versions(self, request: Request, dataset_id: UUID) -> Response:
-        """Who added, changed or removed how many items, the latest first."""
+        """The list has the latest first, each with the kind of change, the number of its items, and who made it."""
         page = parse_page(request)
         return listing_response(request, page, datasets.versions(get_dataset(self.project_id, dataset_id), page))
 

@@ -127,7 +127,7 @@ class TakeForm(forms.Form):
 
 
 class ItemForm(forms.Form):
-    """What is expected of an item, and its tags. A text that is JSON, but no JSON text, is stored as JSON."""
+    """The form of an item's expected answer and its tags. A text that is JSON, but no JSON text, is stored as JSON."""
 
     expected = forms.CharField(
         required=False,

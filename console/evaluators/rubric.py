@@ -13,7 +13,7 @@ from django import forms
 from analytics.evaluators.definitions import MAX_CRITERIA, MAX_LABELS
 
 MORE = "more"
-_FEWEST_LABELS = 2
+_MIN_LABELS = 2
 
 
 class LabelForm(forms.Form):
@@ -94,7 +94,7 @@ def _shown(criteria: Sequence[Mapping[str, Any]]) -> Iterator[CriterionForm]:
     """Yields the rows of stored criteria, or one that is empty."""
     for place in range(max(len(criteria), 1)):
         given = _item(criteria, place)
-        rows = max(len(given.get("labels") or ()), _FEWEST_LABELS)
+        rows = max(len(given.get("labels") or ()), _MIN_LABELS)
         yield CriterionForm(None, f"criteria-{place}", given, rows)
 
 
@@ -105,7 +105,7 @@ def _sent(data: Mapping[str, Any]) -> Iterator[CriterionForm]:
     for place in range(min(max(sent, 1) + more, MAX_CRITERIA)):
         prefix = f"criteria-{place}"
         labels = sum(f"{prefix}-labels-{row}-name" in data for row in range(MAX_LABELS))
-        rows = min(labels + more, MAX_LABELS) if labels else _FEWEST_LABELS
+        rows = min(labels + more, MAX_LABELS) if labels else _MIN_LABELS
         yield CriterionForm(data, prefix, {}, rows)
 
 

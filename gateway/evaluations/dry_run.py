@@ -44,8 +44,11 @@ def try_evaluator(
     *, project_id: UUID, definition: Definition, request_ids: Sequence[UUID], actor: str, expected: Any = None
 ) -> list[Tried]:
     """Returns the outcomes in the order of the requests. Raises the errors of the store."""
-    stored = {request_id: _stored(project_id, request_id, expected) for request_id in request_ids}
-    scored = on_loop(partial(_score_all, project_id=project_id, definition=definition, stored=stored, actor=actor))
+    found = {request_id: _stored(project_id, request_id, expected) for request_id in request_ids}
+    stored = {request_id: one for request_id, one in found.items() if isinstance(one, _Stored)}
+    scored = {request_id: one for request_id, one in found.items() if isinstance(one, Evaluation)}
+    if stored:
+        scored |= on_loop(partial(_score_all, project_id=project_id, definition=definition, stored=stored, actor=actor))
     return [Tried(request_id, scored[request_id]) for request_id in request_ids]
 
 
@@ -54,15 +57,13 @@ async def _score_all(
     *,
     project_id: UUID,
     definition: Definition,
-    stored: Mapping[UUID, _Stored | Evaluation],
+    stored: Mapping[UUID, _Stored],
     actor: str,
 ) -> dict[UUID, Evaluation]:
     snapshot = await runtime.snapshots.project(project_id)
     places = asyncio.Semaphore(_AT_ONCE)
 
-    async def score(request_id: UUID, found: _Stored | Evaluation) -> Evaluation:
-        if isinstance(found, Evaluation):
-            return found
+    async def score(request_id: UUID, found: _Stored) -> Evaluation:
         asked = Asked(runtime, snapshot, str(request_id), key_id_of(actor), found.schema)
         async with places:
             return await evaluate(asked, definition, found.answer)
