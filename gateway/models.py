@@ -19,6 +19,7 @@ from gateway.tables.end_user import EndUserLimit as EndUserLimit
 from gateway.tables.experiment import Experiment as Experiment
 from gateway.tables.experiment import ExperimentAnswer as ExperimentAnswer
 from gateway.tables.experiment import ExperimentItem as ExperimentItem
+from gateway.tables.experiment import ExperimentScore as ExperimentScore
 from gateway.tables.figure_alert import AlertChannel as AlertChannel
 from gateway.tables.figure_alert import AlertEvent as AlertEvent
 from gateway.tables.figure_alert import FigureAlert as FigureAlert

@@ -1,17 +1,23 @@
-"""The tables of experiments: past requests that several candidates answer once more, side by side."""
+"""The tables of experiments: inputs that several candidates answer, side by side, and the scores of the answers.
+
+The inputs are past requests, or the items of a data set.
+"""
 
 from __future__ import annotations
 
 import uuid
 
 from django.db import models
+from django.db.models import Q
 from typing_extensions import override
 
+from analytics.models.datasets import DATASET_NAME_CHARACTERS
 from core.models import Project
 from core.tenancy import ProjectManager
 
 NAME_CHARACTERS = 200
 ACTOR_CHARACTERS = 200
+REASON_CHARACTERS = 200
 LABELS = ("A", "B", "C", "D")
 TIE = "tie"
 
@@ -30,13 +36,32 @@ UNFINISHED = (ExperimentState.PENDING, ExperimentState.RUNNING)
 class AnswerState(models.TextChoices):
     PENDING = "pending"
     RUNNING = "running"
+    ANSWERED = "answered"  # The answer, or its failure, is stored; scores are still due.
+    SCORING = "scoring"
     DONE = "done"
     CANCELLED = "cancelled"
 
 
+class ExperimentFailure(models.TextChoices):
+    """Why an experiment failed."""
+
+    BUDGET = "budget"  # A budget or limit is spent: that of the project, of the key, or of the experiment.
+    PROVIDER = "provider"  # Too many answers failed for reasons that will pass.
+    TIMEOUT = "timeout"  # It did not end in time.
+
+
+class ExperimentVerdict(models.TextChoices):
+    """What an experiment found about all its targets together: the worst of their verdicts."""
+
+    PASSED = "passed"
+    WORSE = "worse"
+    UNDECIDED = "undecided"
+
+
 class Experiment(models.Model):
     """An experiment. `candidates` is a list as `gateway.experiments.candidates` writes it, in the order of
-    their labels; `filter` holds the parameters of the request log that its items were taken by."""
+    their labels; `evaluators` one as `gateway.experiments.evaluators` does. `filter` holds the parameters of the
+    request log that its items were taken by, and is empty where they are those of a data set."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="experiments")
@@ -48,9 +73,34 @@ class Experiment(models.Model):
     filter = models.JSONField(default=dict)
     order = models.CharField(max_length=10, default="newest")
     item_limit = models.PositiveSmallIntegerField()
+    # The data set may have been deleted since.
+    dataset_id = models.UUIDField(null=True)
+    dataset_name = models.CharField(max_length=DATASET_NAME_CHARACTERS, blank=True, default="", db_default="")
+    dataset_version = models.PositiveIntegerField(default=0, db_default=0)
     judge = models.BooleanField(default=False)
+    evaluators = models.JSONField(default=list, db_default=[])
+    repeats = models.PositiveSmallIntegerField(default=1, db_default=1)
+    # The label of the candidate that the others are compared with; empty where there is no verdict.
+    baseline = models.CharField(max_length=1, blank=True, default="", db_default="")
+    # The largest loss of the mean score, between 0 and 1, that does no harm.
+    margin = models.FloatField(default=0.1, db_default=0.1)
+    # Whether answers and scores of earlier experiments are taken where candidate and input are the same.
+    reuse = models.BooleanField(default=True, db_default=True)
+    max_cost_usd = models.DecimalField(max_digits=20, decimal_places=10, null=True)
+    # What was spent, and what the requests under way may cost at most.
+    spent_usd = models.DecimalField(max_digits=20, decimal_places=10, default=0, db_default=0)
+    reserved_usd = models.DecimalField(max_digits=20, decimal_places=10, default=0, db_default=0)
+    verdict = models.CharField(max_length=9, choices=ExperimentVerdict, blank=True, default="", db_default="")
+    # The verdict on each target by label, and the report as `gateway.experiments.report` writes it.
+    verdicts = models.JSONField(default=dict, db_default={})
+    report = models.JSONField(null=True)
+    stopped_early = models.BooleanField(default=False, db_default=False)
+    # The items whose texts are deleted since, because their request was or because their retention was over.
+    erased_items = models.PositiveIntegerField(default=0, db_default=0)
+    expired_items = models.PositiveIntegerField(default=0, db_default=0)
     # The reason why an experiment ended before all answers were there.
     failure = models.CharField(max_length=1000, blank=True, default="")
+    failure_code = models.CharField(max_length=20, choices=ExperimentFailure, blank=True, default="", db_default="")
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     # Until then no other worker may take the experiment; the worker that has it moves the time on while it lives.
@@ -60,7 +110,10 @@ class Experiment(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
-        indexes = [models.Index(fields=["project", "-created_at"], name="experiments_of_project")]
+        indexes = [
+            models.Index(fields=["project", "-created_at"], name="experiments_of_project"),
+            models.Index(fields=["dataset_id", "-created_at"], name="experiments_of_dataset"),
+        ]
 
     @override
     def __str__(self) -> str:
@@ -68,12 +121,18 @@ class Experiment(models.Model):
 
 
 class ExperimentItem(models.Model):
-    """A past request whose item is tried. `winner` is the label that a person picked, `tie`, or empty."""
+    """An input that is tried: a past request, or an item of a data set, which may have no request. `winner` is the
+    label that a person picked, `tie`, or empty."""
 
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="items")
     position = models.PositiveSmallIntegerField()
-    request_id = models.UUIDField()
-    requested_at = models.DateTimeField()
+    request_id = models.UUIDField(null=True)
+    requested_at = models.DateTimeField(null=True)
+    # The SHA-256 of the ids of the request and of its session, empty without one: what was deleted is known by these.
+    request_hash = models.CharField(max_length=64, blank=True, default="", db_default="")
+    session_hash = models.CharField(max_length=64, blank=True, default="", db_default="")
+    dataset_item_id = models.UUIDField(null=True)
+    tags = models.JSONField(default=list, db_default=[])
     preview = models.TextField(blank=True, default="")
     # The version that served the request; null and 0 without a managed prompt.
     prompt_config_id = models.UUIDField(null=True)
@@ -86,6 +145,15 @@ class ExperimentItem(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["experiment", "position"], name="one_experiment_item_per_position")
         ]
+        indexes = [
+            models.Index(fields=["request_hash"], condition=~Q(request_hash=""), name="experiment_item_by_request"),
+            models.Index(fields=["session_hash"], condition=~Q(session_hash=""), name="experiment_item_by_session"),
+            models.Index(
+                fields=["dataset_item_id"],
+                condition=Q(dataset_item_id__isnull=False),
+                name="experiment_item_by_dataset",
+            ),
+        ]
 
     @override
     def __str__(self) -> str:
@@ -94,10 +162,16 @@ class ExperimentItem(models.Model):
 
 class ExperimentAnswer(models.Model):
     """The answer of one candidate to one item. `request_id` is that of the experiment's own request; `answer` the
-    message of the completion, `score` the mean of the judge's grades and `grades` the grades with their reasons."""
+    message of the completion, `score` the mean of the judge's grades and `grades` the grades with their reasons.
+
+    `key` is the same for answers of one project that one candidate gives to one input; it is empty where an answer is
+    not used again. A `reused` answer was paid for by an earlier experiment."""
 
     item = models.ForeignKey(ExperimentItem, on_delete=models.CASCADE, related_name="answers")
     candidate = models.PositiveSmallIntegerField()
+    repeat = models.PositiveSmallIntegerField(default=1, db_default=1)
+    key = models.CharField(max_length=64, blank=True, default="", db_default="")
+    reused = models.BooleanField(default=False, db_default=False)
     state = models.CharField(max_length=10, choices=AnswerState, default=AnswerState.PENDING)
     tries = models.PositiveSmallIntegerField(default=0)
     request_id = models.CharField(max_length=64, blank=True, default="")
@@ -118,11 +192,47 @@ class ExperimentAnswer(models.Model):
     judge_error = models.TextField(blank=True, default="")
 
     class Meta:
-        ordering = ["item_id", "candidate"]
+        ordering = ["item_id", "candidate", "repeat"]
         constraints = [
-            models.UniqueConstraint(fields=["item", "candidate"], name="one_experiment_answer_per_candidate")
+            models.UniqueConstraint(fields=["item", "candidate", "repeat"], name="one_experiment_answer_per_repeat"),
+            # Two experiments that run at once do not both pay for one answer.
+            models.UniqueConstraint(
+                fields=["key"], condition=Q(state="running") & ~Q(key=""), name="one_running_answer_per_key"
+            ),
         ]
+        indexes = [models.Index(fields=["key"], condition=~Q(key=""), name="experiment_answer_by_key")]
 
     @override
     def __str__(self) -> str:
         return f"answer of {LABELS[self.candidate]}"
+
+
+class ExperimentScore(models.Model):
+    """The score that the evaluator at the place `evaluator` of its experiment gave an answer, from 0 to 1; without a
+    `value`, `reason` says why. `detail` is the text of a judge. A pairwise evaluator scores the target's answers: 1
+    where it is better than the baseline's.
+
+    `key` is the same for scores of one project that one evaluator gives to one answer; a `reused` score was paid for
+    by an earlier experiment."""
+
+    answer = models.ForeignKey(ExperimentAnswer, on_delete=models.CASCADE, related_name="scores")
+    evaluator = models.PositiveSmallIntegerField()
+    value = models.FloatField(null=True)
+    reason = models.CharField(max_length=REASON_CHARACTERS, blank=True, default="")
+    detail = models.TextField(blank=True, default="")
+    cost_usd = models.DecimalField(max_digits=20, decimal_places=10, null=True)
+    request_ids = models.JSONField(default=list)
+    key = models.CharField(max_length=64, blank=True, default="")
+    reused = models.BooleanField(default=False)
+    scored_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["answer_id", "evaluator"]
+        constraints = [
+            models.UniqueConstraint(fields=["answer", "evaluator"], name="one_experiment_score_per_evaluator")
+        ]
+        indexes = [models.Index(fields=["key"], condition=~Q(key=""), name="experiment_score_by_key")]
+
+    @override
+    def __str__(self) -> str:
+        return f"score {self.value}"
