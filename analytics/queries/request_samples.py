@@ -28,6 +28,7 @@ class SampledRequest:
     """A request of a sample. `cost_usd` is 0 when it is not known; the id of no prompt is the zero UUID."""
 
     request_id: UUID
+    session_id: str
     ts: datetime
     provider: str
     model: str

@@ -34,10 +34,12 @@ class ExperimentItemNotFoundError(NotFoundError):
 class NoItemsError(ConflictError):
     code = "no_items"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "No chat completion whose texts are stored matches the filter. Widen it, or wait for the first requests."
-        )
+    def __init__(
+        self,
+        message: str = "No chat completion whose texts are stored matches the filter."
+        " Widen it, or wait for the first requests.",
+    ) -> None:
+        super().__init__(message)
 
 
 class TooManyExperimentsError(ConflictError):

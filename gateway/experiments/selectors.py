@@ -9,27 +9,32 @@ from uuid import UUID
 from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
+from analytics.models.datasets import Dataset
 from gateway.experiments import shapes
 from gateway.experiments.candidates import Candidate, candidates_of
 from gateway.experiments.errors import ExperimentNotFoundError
+from gateway.experiments.evaluators import ExperimentEvaluator, evaluators_of
 from gateway.experiments.summary import AnswerFigures, ItemFigures, summarize, verdict
-from gateway.models import Experiment, ExperimentAnswer, ExperimentItem
+from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
 from gateway.tables.experiment import LABELS, AnswerState
 
 _ANSWER_TEXTS = ("message", "warning", "judge_error")
 
 
-def list_experiments(project_id: UUID) -> QuerySet[Experiment]:
-    """Returns the experiments, the newest first, with the numbers of their items and answers."""
+def list_experiments(project_id: UUID, **filters: Any) -> QuerySet[Experiment]:
+    """Returns the experiments, the newest first, with the numbers of their items and answers. `filters` are values of
+    their columns."""
     answers = ExperimentAnswer.objects.filter(item__experiment=OuterRef("pk"))
     # Subqueries count for the rows of a page alone; a join would count for all experiments first.
     return (
         Experiment.objects.for_project(project_id)
+        .filter(**filters)
         .order_by("-created_at", "-id")
         .annotate(
             item_count=_count(ExperimentItem.objects.filter(experiment=OuterRef("pk"))),
             answer_count=_count(answers),
             done_count=_count(answers.filter(state=AnswerState.DONE)),
+            current_version=Subquery(Dataset.objects.filter(pk=OuterRef("dataset_id")).values("version")[:1]),
         )
     )
 
@@ -49,8 +54,14 @@ def get_experiment(project_id: UUID, experiment_id: UUID) -> Experiment:
 
 def list_items(experiment: Experiment) -> QuerySet[ExperimentItem]:
     """Returns the items with their answers, in the order of the sample."""
-    answers = Prefetch("answers", ExperimentAnswer.objects.order_by("candidate"))
-    return ExperimentItem.objects.filter(experiment=experiment).order_by("position").prefetch_related(answers)
+    scores = Prefetch("scores", ExperimentScore.objects.order_by("evaluator"))
+    answers = Prefetch("answers", ExperimentAnswer.objects.order_by("candidate", "repeat").prefetch_related(scores))
+    return (
+        ExperimentItem.objects.filter(experiment=experiment)
+        .order_by("position")
+        .select_related("experiment")
+        .prefetch_related(answers)
+    )
 
 
 def experiment_entry(experiment: Experiment) -> shapes.ExperimentEntry:
@@ -68,6 +79,19 @@ def experiment_entry(experiment: Experiment) -> shapes.ExperimentEntry:
         "filter": experiment.filter,
         "order": cast(Any, experiment.order),
         "judge": experiment.judge,
+        "dataset": _dataset(experiment, counts.current_version),
+        "evaluators": [_evaluator(evaluator) for evaluator in evaluators_of(experiment.evaluators)],
+        "repeats": experiment.repeats,
+        "baseline": cast(Any, experiment.baseline or None),
+        "margin": experiment.margin,
+        "reuse": experiment.reuse,
+        "max_cost_usd": None if experiment.max_cost_usd is None else float(experiment.max_cost_usd),
+        "spent_usd": float(experiment.spent_usd),
+        "verdict": cast(Any, experiment.verdict or None),
+        "stopped_early": experiment.stopped_early,
+        "failure_code": cast(Any, experiment.failure_code or None),
+        "erased_items": experiment.erased_items,
+        "expired_items": experiment.expired_items,
         "item_count": counts.item_count,
         "answer_count": counts.answer_count,
         "done_count": counts.done_count,
@@ -75,15 +99,18 @@ def experiment_entry(experiment: Experiment) -> shapes.ExperimentEntry:
 
 
 def experiment_detail(experiment: Experiment) -> shapes.ExperimentDetail:
-    """Returns an experiment with the summary of each candidate, from all its answers."""
-    return {**experiment_entry(experiment), "summary": _summary(experiment)}
+    """Returns an experiment with the summary of each candidate, from all its answers, and its report."""
+    return {**experiment_entry(experiment), "summary": _summary(experiment), "report": experiment.report}
 
 
 def item_entry(past: ExperimentItem, *, sees_content: bool) -> shapes.ExperimentItemEntry:
     """Returns an item with its answers; texts are null without `sees_content`."""
     found = verdict(_figures_of(past, list(past.answers.all())))
+    titles = [evaluator.title for evaluator in evaluators_of(past.experiment.evaluators)]
     return {
         "position": past.position,
+        "dataset_item_id": past.dataset_item_id,
+        "tags": past.tags,
         "request_id": past.request_id,
         "requested_at": past.requested_at,
         "prompt_config_id": past.prompt_config_id,
@@ -92,17 +119,22 @@ def item_entry(past: ExperimentItem, *, sees_content: bool) -> shapes.Experiment
         "winner": cast(Any, past.winner or None),
         "winner_by": past.winner_by or None,
         "verdict": cast(Any, found or None),
-        "answers": [answer_entry(answer, sees_content=sees_content) for answer in past.answers.all()],
+        "answers": [answer_entry(answer, titles, sees_content=sees_content) for answer in past.answers.all()],
     }
 
 
-def answer_entry(answer: ExperimentAnswer, *, sees_content: bool) -> shapes.ExperimentAnswerEntry:
+def answer_entry(
+    answer: ExperimentAnswer, titles: Sequence[str], *, sees_content: bool
+) -> shapes.ExperimentAnswerEntry:
+    """Returns an answer with its scores by the evaluators of these titles."""
     error: shapes.ExperimentAnswerError | None = None
     if answer.error_code:
         error = {"code": answer.error_code, "message": answer.error_message if sees_content else None}
     shown: shapes.ExperimentAnswerEntry = {
         "label": cast(shapes.Label, LABELS[answer.candidate]),
+        "repeat": answer.repeat,
         "state": cast(Any, answer.state),
+        "reused": answer.reused,
         "request_id": answer.request_id or None,
         "provider": answer.provider or None,
         "model_used": answer.model or None,
@@ -119,10 +151,23 @@ def answer_entry(answer: ExperimentAnswer, *, sees_content: bool) -> shapes.Expe
         "score": answer.score,
         "grades": _grades(answer.grades, sees_content=sees_content),
         "judge_error": answer.judge_error or None,
+        "scores": [_score(score, titles, sees_content=sees_content) for score in answer.scores.all()],
     }
     if sees_content:
         return shown
     return cast(shapes.ExperimentAnswerEntry, {**shown, **dict.fromkeys(_ANSWER_TEXTS)})
+
+
+def _score(score: ExperimentScore, titles: Sequence[str], *, sees_content: bool) -> shapes.ExperimentScoreEntry:
+    return {
+        "evaluator": titles[score.evaluator],
+        "value": score.value,
+        "reason": score.reason or None,
+        "detail": (score.detail or None) if sees_content else None,
+        "cost_usd": None if score.cost_usd is None else float(score.cost_usd),
+        "request_ids": score.request_ids,
+        "reused": score.reused,
+    }
 
 
 def _grades(grades: Mapping[str, Any] | None, *, sees_content: bool) -> dict[str, shapes.ExperimentGrade] | None:
@@ -145,6 +190,31 @@ def _candidate(candidate: Candidate) -> shapes.ExperimentCandidate:
         "model": candidate.model or None,
         "temperature": candidate.temperature,
         "max_tokens": candidate.max_tokens,
+    }
+
+
+def _dataset(experiment: Experiment, current: int | None) -> shapes.ExperimentDataset | None:
+    """Returns the data set, which may have been deleted: then no version is current."""
+    if experiment.dataset_id is None:
+        return None
+    return {
+        "id": experiment.dataset_id,
+        "name": experiment.dataset_name,
+        "version": experiment.dataset_version,
+        "is_current": current == experiment.dataset_version,
+    }
+
+
+def _evaluator(evaluator: ExperimentEvaluator) -> shapes.ExperimentEvaluatorEntry:
+    return {
+        "name": evaluator.name,
+        "version": evaluator.number,
+        "title": evaluator.title,
+        "evaluator_id": UUID(evaluator.evaluator_id),
+        "kind": evaluator.kind,
+        "required": evaluator.required,
+        "must_pass": evaluator.must_pass,
+        "min_rate": evaluator.min_rate,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from rest_framework import serializers
@@ -10,14 +11,19 @@ from typing_extensions import override
 from analytics.parameters.requests import RequestParameters
 from analytics.queries.request_samples import SampleOrder
 from analytics.request_log.record import Operation
-from core.wire.fields import NumberField
+from core.wire.fields import MoneyField, NumberField
+from core.wire.parameters import Parameters
 from core.wire.serializers import BodySerializer, StrictSerializer
 from gateway.experiments.candidates import NewCandidate
-from gateway.experiments.services import MAX_ITEMS, NewExperiment
-from gateway.tables.experiment import LABELS, NAME_CHARACTERS, TIE
+from gateway.experiments.evaluators import NewEvaluator
+from gateway.experiments.services import DEFAULT_MARGIN, MAX_ITEMS, NewExperiment
+from gateway.tables.experiment import LABELS, NAME_CHARACTERS, TIE, ExperimentState, ExperimentVerdict
 
-MIN_CANDIDATES, MAX_CANDIDATES = 2, len(LABELS)
-DEFAULT_ITEMS = 20
+MIN_CANDIDATES_OF_REQUESTS, MAX_CANDIDATES = 2, len(LABELS)
+DEFAULT_ITEMS, DEFAULT_ITEMS_OF_DATASET = 20, 400
+MAX_EVALUATORS, MAX_REPEATS = 10, 5
+MAX_COST_USD = 1_000_000
+_MAX_VERSION = 2**31 - 1
 _MODEL_CHARACTERS = 512
 _CLIENTS = "gateway"
 
@@ -33,10 +39,47 @@ class CandidateSerializer(StrictSerializer):
     max_tokens = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=1_000_000)
 
 
+class ExperimentParameters(Parameters):
+    dataset_id = serializers.UUIDField(required=False, help_text="The data set whose items were answered.")
+    state = serializers.ChoiceField(required=False, choices=ExperimentState.choices)
+    verdict = serializers.ChoiceField(required=False, choices=ExperimentVerdict.choices)
+
+
+class ExperimentEvaluatorSerializer(StrictSerializer):
+    """A version of an evaluator that scores each answer, and what its scores decide."""
+
+    evaluator_id = serializers.UUIDField()
+    version = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=_MAX_VERSION, help_text="The newest if it is left out."
+    )
+    required = serializers.BooleanField(
+        required=False, default=True, help_text="Whether the target has to be shown not to be worse by the margin."
+    )
+    must_pass = serializers.BooleanField(
+        required=False, default=False, help_text="Whether the target may fail on no item that the baseline passed."
+    )
+    min_rate = NumberField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=1,
+        help_text="The least share of good answers; then must_pass asks for that share alone.",
+    )
+
+
 class NewExperimentSerializer(BodySerializer):
     name = serializers.CharField(required=False, allow_blank=True, default="", max_length=NAME_CHARACTERS)
     candidates = serializers.ListField(
-        child=CandidateSerializer(), min_length=MIN_CANDIDATES, max_length=MAX_CANDIDATES, help_text="In order: A, B, …"
+        child=CandidateSerializer(),
+        min_length=1,
+        max_length=MAX_CANDIDATES,
+        help_text="In order: A, B, …; one is enough with a data set.",
+    )
+    dataset_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="The data set whose items are answered, in place of past requests."
+    )
+    dataset_version = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=_MAX_VERSION, help_text="The latest if it is left out."
     )
     filter = serializers.DictField(
         required=False, default=dict, help_text="Parameters of the request log; source is gateway if it is left out."
@@ -44,9 +87,39 @@ class NewExperimentSerializer(BodySerializer):
     order = serializers.ChoiceField(
         required=False, choices=[str(order) for order in SampleOrder], default=str(SampleOrder.NEWEST)
     )
-    item_limit = serializers.IntegerField(required=False, default=DEFAULT_ITEMS, min_value=1, max_value=MAX_ITEMS)
+    item_limit = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_ITEMS,
+        help_text=f"{DEFAULT_ITEMS} if it is left out, {DEFAULT_ITEMS_OF_DATASET} with a data set.",
+    )
     judge = serializers.BooleanField(
         required=False, default=False, help_text="Whether the project's judge_model scores the answers."
+    )
+    evaluators = serializers.ListField(
+        child=ExperimentEvaluatorSerializer(), required=False, default=list, max_length=MAX_EVALUATORS
+    )
+    repeats = serializers.IntegerField(
+        required=False, default=1, min_value=1, max_value=MAX_REPEATS, help_text="Answers of a candidate to an item."
+    )
+    baseline = serializers.ChoiceField(
+        required=False,
+        allow_null=True,
+        default=LABELS[0],
+        choices=list(LABELS),
+        help_text="The candidate that the others are compared with; null for no verdict.",
+    )
+    margin = NumberField(
+        required=False,
+        default=DEFAULT_MARGIN,
+        help_text="The largest loss of the mean score that does no harm, between 0 and 1.",
+    )
+    reuse = serializers.BooleanField(
+        required=False, default=True, help_text="Whether answers and scores of earlier experiments are taken."
+    )
+    max_cost_usd = MoneyField(
+        max_value=MAX_COST_USD, required=False, allow_null=True, help_text="No more is spent than this."
     )
 
     def validate_filter(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -61,22 +134,50 @@ class NewExperimentSerializer(BodySerializer):
         parameters.is_valid(raise_exception=True)
         return given
 
+    def validate_margin(self, value: float) -> float:
+        if not 0 < value < 1:
+            raise serializers.ValidationError("Must be between 0 and 1.")
+        return value
+
+    def validate_max_cost_usd(self, value: Decimal | None) -> Decimal | None:
+        if value == 0:
+            raise serializers.ValidationError("Must be above 0.")
+        return value
+
     @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs.get("dataset_id") is not None:
+            if attrs["filter"]:
+                raise serializers.ValidationError({"filter": ["The items are those of the data set: leave it out."]})
+        elif len(attrs["candidates"]) < MIN_CANDIDATES_OF_REQUESTS:
+            problem = f"Without a data set there are at least {MIN_CANDIDATES_OF_REQUESTS} candidates."
+            raise serializers.ValidationError({"candidates": [problem]})
+        elif attrs.get("dataset_version") is not None:
+            raise serializers.ValidationError({"dataset_version": ["Name the data set, too."]})
         candidates = [_candidate(given) for given in attrs["candidates"]]
         filters = RequestParameters(data={"source": _CLIENTS, **attrs["filter"]}).to_filter()
         return {**attrs, "candidates": candidates, "filters": filters}
 
     def new_experiment(self) -> NewExperiment:
         given = self.validated_data
+        dataset_id = given.get("dataset_id")
+        default_items = DEFAULT_ITEMS if dataset_id is None else DEFAULT_ITEMS_OF_DATASET
         return NewExperiment(
             candidates=given["candidates"],
             filters=given["filters"],
-            item_limit=given["item_limit"],
+            item_limit=given.get("item_limit") or default_items,
             order=SampleOrder(given["order"]),
             judge=given["judge"],
             name=given["name"],
             parameters=given["filter"],
+            dataset_id=dataset_id,
+            dataset_version=given.get("dataset_version"),
+            evaluators=[NewEvaluator(**fields) for fields in given["evaluators"]],
+            repeats=given["repeats"],
+            baseline=given["baseline"] or "",
+            margin=given["margin"],
+            reuse=given["reuse"],
+            max_cost_usd=given.get("max_cost_usd"),
         )
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 Label = Literal["A", "B", "C", "D"]
 State = Literal["pending", "running", "completed", "cancelled", "failed"]
+VerdictName = Literal["passed", "worse", "undecided"]
 
 
 class ExperimentCandidate(TypedDict):
@@ -20,6 +21,26 @@ class ExperimentCandidate(TypedDict):
     model: str | None
     temperature: float | None
     max_tokens: int | None
+
+
+class ExperimentDataset(TypedDict):
+    """The version of a data set; `is_current` says whether it is the latest one still."""
+
+    id: UUID
+    name: str
+    version: int
+    is_current: bool
+
+
+class ExperimentEvaluatorEntry(TypedDict):
+    name: str
+    version: int
+    title: str
+    evaluator_id: UUID
+    kind: str
+    required: bool
+    must_pass: bool
+    min_rate: float | None
 
 
 class ExperimentEntry(TypedDict):
@@ -35,6 +56,19 @@ class ExperimentEntry(TypedDict):
     filter: dict[str, Any]
     order: Literal["newest", "random"]
     judge: bool
+    dataset: ExperimentDataset | None
+    evaluators: list[ExperimentEvaluatorEntry]
+    repeats: int
+    baseline: Label | None
+    margin: float
+    reuse: bool
+    max_cost_usd: float | None
+    spent_usd: float
+    verdict: VerdictName | None
+    stopped_early: bool
+    failure_code: Literal["budget", "provider", "timeout"] | None
+    erased_items: int
+    expired_items: int
     item_count: int
     answer_count: int
     done_count: int
@@ -58,8 +92,80 @@ class ExperimentFigures(TypedDict):
     win_rate_high: float | None
 
 
+class EvaluatorUnscored(TypedDict):
+    """How many answers of the target and of the baseline have no score for one reason."""
+
+    reason: str
+    target: int
+    baseline: int
+
+
+class EvaluatorReport(TypedDict):
+    """What one evaluator found about a target. Means and rates are null where nothing is scored; `low` to `high` is the
+    95 % interval of the difference."""
+
+    title: str
+    required: bool
+    must_pass: bool
+    min_rate: float | None
+    passes: bool
+    target_mean: float | None
+    baseline_mean: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    wins: int
+    ties: int
+    losses: int
+    pairs: int
+    target_missing: int
+    baseline_missing: int
+    e_worse: float
+    e_not_worse: float
+    good_rate: float | None
+    newly_failed: list[int]
+    newly_failed_count: int
+    unscored: list[EvaluatorUnscored]
+
+
+class ScoresOfItem(TypedDict):
+    target: float | None
+    baseline: float | None
+
+
+class WorstItem(TypedDict):
+    position: int
+    difference: float
+    scores: dict[str, ScoresOfItem]
+
+
+class WorseTag(TypedDict):
+    evaluator: str
+    tag: str
+    pairs: int
+    difference: float
+
+
+class TargetReport(TypedDict):
+    label: Label
+    title: str
+    verdict: VerdictName
+    explanation: str
+    e_worse: float
+    evaluators: list[EvaluatorReport]
+    worst_items: list[WorstItem]
+    worse_tags: list[WorseTag]
+
+
+class ExperimentReport(TypedDict):
+    items_judged: int
+    item_count: int
+    targets: list[TargetReport]
+
+
 class ExperimentDetail(ExperimentEntry):
     summary: list[ExperimentFigures]
+    report: ExperimentReport | None
 
 
 class ExperimentAnswerError(TypedDict):
@@ -72,9 +178,23 @@ class ExperimentGrade(TypedDict):
     reason: str | None
 
 
+class ExperimentScoreEntry(TypedDict):
+    """What an evaluator gave an answer: a score from 0 to 1, or the reason why there is none."""
+
+    evaluator: str
+    value: float | None
+    reason: str | None
+    detail: str | None
+    cost_usd: float | None
+    request_ids: list[str]
+    reused: bool
+
+
 class ExperimentAnswerEntry(TypedDict):
     label: Label
-    state: Literal["pending", "running", "done", "cancelled"]
+    repeat: int
+    state: Literal["pending", "running", "answered", "scoring", "done", "cancelled"]
+    reused: bool
     request_id: str | None
     provider: str | None
     model_used: str | None
@@ -91,12 +211,15 @@ class ExperimentAnswerEntry(TypedDict):
     score: float | None
     grades: dict[str, ExperimentGrade] | None
     judge_error: str | None
+    scores: list[ExperimentScoreEntry]
 
 
 class ExperimentItemEntry(TypedDict):
     position: int
-    request_id: UUID
-    requested_at: datetime
+    dataset_item_id: UUID | None
+    tags: list[str]
+    request_id: UUID | None
+    requested_at: datetime | None
     prompt_config_id: UUID | None
     prompt_version: int | None
     preview: str | None
@@ -114,6 +237,8 @@ class ExperimentCost(TypedDict):
 
 class ExperimentEstimate(TypedDict):
     item_count: int
+    answer_count: int
+    reused_answer_count: int
     newest_at: datetime | None
     oldest_at: datetime | None
     candidates: list[ExperimentCost]

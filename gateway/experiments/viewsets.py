@@ -22,7 +22,7 @@ from gateway.experiments.selectors import (
     list_experiments,
     list_items,
 )
-from gateway.experiments.serializers import NewExperimentSerializer, WinnerSerializer
+from gateway.experiments.serializers import ExperimentParameters, NewExperimentSerializer, WinnerSerializer
 from gateway.experiments.services import cancel_experiment, create_experiment, delete_experiment, pick_winner
 from gateway.experiments.start import call_worker
 
@@ -31,15 +31,16 @@ class ExperimentViewSet(ProjectViewSet):
     lookup_url_kwarg = "experiment_id"
     lookup_value_converter = "uuid"
 
-    @operation("listExperiments", "List experiments", query=[PAGE], page=shapes.ExperimentEntry)
+    @operation("listExperiments", "List experiments", query=[PAGE, ExperimentParameters], page=shapes.ExperimentEntry)
     def list(self, request: Request) -> Response:
         """The experiments, the newest first."""
-        rows = self.rows_of_page(list_experiments(self.project_id))
+        given = self.valid_query(ExperimentParameters).validated_data
+        rows = self.rows_of_page(list_experiments(self.project_id, **given))
         return self.get_paginated_response([experiment_entry(row) for row in rows])
 
     @operation(
         "createExperiment",
-        "Try candidates on past requests",
+        "Try candidates on past requests, or on a data set",
         body=NewExperimentSerializer,
         answer=shapes.ExperimentDetail,
         status=201,
@@ -63,7 +64,9 @@ class ExperimentViewSet(ProjectViewSet):
         """Nothing is made. The costs are those of the past answers, or of their tokens at the candidate's price."""
         return Response(estimate(self.project_id, self.valid_body(NewExperimentSerializer).new_experiment()))
 
-    @operation("getExperiment", "One experiment, with its summary", answer=shapes.ExperimentDetail, errors=[404])
+    @operation(
+        "getExperiment", "One experiment, with its summary and report", answer=shapes.ExperimentDetail, errors=[404]
+    )
     def retrieve(self, request: Request, experiment_id: UUID) -> Response:
         return Response(experiment_detail(get_experiment(self.project_id, experiment_id)))
 
