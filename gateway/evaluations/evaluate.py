@@ -22,7 +22,7 @@ from gateway.contract.lanes import check_lanes
 from gateway.evaluations.rules import NO_EXPECTED, Answer, Score, score_by_rule
 from gateway.judging.judge import NO_JUDGE, ask_judge, content_of, judge_answer, unreadable
 from gateway.judging.pairwise import Preference, agreed, comparison_request, read_preference
-from gateway.judging.rubric import Criterion, UnreadableGradesError, expected_text
+from gateway.judging.rubric import Criterion, UnreadableGradesError, expected_text, judge_request
 from gateway.pipeline.internal_client import InternalAnswer, Reported
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
@@ -84,7 +84,6 @@ async def _by_schema(definition: JsonSchema, asked: Asked, answer: Answer) -> Ev
 
 @_evaluate.register
 async def _by_judge(definition: Judge, asked: Asked, answer: Answer) -> Evaluation:
-    criteria = [Criterion(one.name, one.meaning, tuple(one.labels)) for one in definition.criteria]
     result = await judge_answer(
         asked.runtime,
         asked.snapshot,
@@ -93,7 +92,7 @@ async def _by_judge(definition: Judge, asked: Asked, answer: Answer) -> Evaluati
         request_id=asked.request_id,
         seconds=settings.JUDGE_SECONDS,
         key_id=asked.key_id,
-        criteria=criteria,
+        criteria=_criteria(definition),
         model=definition.model,
         expected=answer.expected if definition.sees_expected else None,
     )
@@ -110,10 +109,9 @@ async def _by_judge(definition: Judge, asked: Asked, answer: Answer) -> Evaluati
 async def _by_similarity(definition: Similarity, asked: Asked, answer: Answer) -> Evaluation:
     if answer.expected is None:
         return _of(NO_EXPECTED)
-    texts = [answer.text, expected_text(answer.expected)]
-    if not all(text.strip() for text in texts):
+    body = _embeddings_body(definition, answer)
+    if body is None:
         return Evaluation(0.0, "One of the texts is empty.")
-    body = msgspec.json.encode({"model": definition.model, "input": texts, "encoding_format": "float"})
     given = await ask_judge(
         asked.runtime,
         asked.snapshot,
@@ -142,19 +140,17 @@ async def compare(asked: Asked, definition: Pairwise, answer: Answer, other: Map
     model = definition.model or asked.snapshot.settings.judge_model
     if not model:
         return _failed(NO_JUDGE, [])
-    expected = answer.expected if definition.sees_expected else None
-    orders = [(answer.message, other), (other, answer.message)]
     given = await asyncio.gather(
         *(
             ask_judge(
                 asked.runtime,
                 asked.snapshot,
-                comparison_request(model, definition.question, answer.messages, first, second, expected=expected),
+                body,
                 request_id=asked.request_id,
                 seconds=settings.JUDGE_SECONDS,
                 key_id=asked.key_id,
             )
-            for first, second in orders
+            for body in _comparisons(definition, model, answer, other)
         )
     )
     for one in given:
@@ -167,6 +163,55 @@ async def compare(asked: Asked, definition: Pairwise, answer: Answer, other: Map
     found = agreed(preferred, turned)
     detail = "\n".join(filter(None, (reason, other_reason)))
     return _paid(Evaluation(_POINTS[found], str(found), detail), given)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that an evaluator makes. `answers` says whether its model answers in words, and not in vectors."""
+
+    body: bytes
+    answers: bool = True
+
+
+def questions_of(
+    definition: Definition, answer: Answer, judge_model: str, other: Mapping[str, Any] | None = None
+) -> list[Question]:
+    """Returns the requests that `evaluate` makes, or `compare` with `other`, so that their cost is known before.
+    `judge_model` is the project's."""
+    if isinstance(definition, Judge):
+        model = definition.model or judge_model
+        expected = answer.expected if definition.sees_expected else None
+        body = judge_request(model, answer.messages, answer.message, _criteria(definition), expected=expected)
+        return [Question(body)] if model else []
+    if isinstance(definition, Pairwise) and other is not None:
+        model = definition.model or judge_model
+        return [Question(body) for body in _comparisons(definition, model, answer, other)] if model else []
+    if isinstance(definition, Similarity) and answer.expected is not None:
+        found = _embeddings_body(definition, answer)
+        return [Question(found, answers=False)] if found is not None else []
+    return []
+
+
+def _criteria(definition: Judge) -> list[Criterion]:
+    return [Criterion(one.name, one.meaning, tuple(one.labels)) for one in definition.criteria]
+
+
+def _comparisons(definition: Pairwise, model: str, answer: Answer, other: Mapping[str, Any]) -> list[bytes]:
+    """Returns the comparison in both orders."""
+    expected = answer.expected if definition.sees_expected else None
+    orders = [(answer.message, other), (other, answer.message)]
+    return [
+        comparison_request(model, definition.question, answer.messages, first, second, expected=expected)
+        for first, second in orders
+    ]
+
+
+def _embeddings_body(definition: Similarity, answer: Answer) -> bytes | None:
+    """Returns the request for the two vectors; None where a text is empty."""
+    texts = [answer.text, expected_text(answer.expected)]
+    if not all(text.strip() for text in texts):
+        return None
+    return msgspec.json.encode({"model": definition.model, "input": texts, "encoding_format": "float"})
 
 
 def _of(score: Score) -> Evaluation:

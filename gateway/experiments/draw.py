@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.db.models.fields.json import KeyTransform
 
 from analytics.datasets.errors import DatasetNotFoundError
 from analytics.datasets.selectors import get_dataset, list_items
@@ -19,6 +22,7 @@ from gateway.models import ExperimentItem
 
 _MAX_PREVIEW_CHARACTERS = 300
 _ROWS_AT_ONCE = 500
+_LIMITS = ("max_tokens", "max_completion_tokens")
 # The texts of an item are large; an experiment reads them when it asks for answers.
 _COLUMNS = (
     "item_id", "tag_text", "preview", "input_hash", "prompt_config_id", "prompt_version", "source_request_id",
@@ -79,6 +83,19 @@ def some_expected(version: DatasetVersion, drawn: Drawn) -> bool:
     ids = [item.dataset_item_id for item in drawn.items]
     with_one = version.rows.filter(expected__isnull=False).order_by()
     return any(with_one.filter(item_id__in=some).exists() for some in _parts(ids))
+
+
+def parameters_of(version: DatasetVersion, drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """Yields what the items say of models and the length of answers, each combination once."""
+    found: set[str] = set()
+    columns = {name: KeyTransform(name, "parameters") for name in ("model", "models", *_LIMITS)}
+    for some in _parts([item.dataset_item_id for item in drawn.items]):
+        rows = version.rows.filter(item_id__in=some).annotate(**{f"asked_{name}": one for name, one in columns.items()})
+        for row in rows.values(*(f"asked_{name}" for name in columns)):
+            fields = {name: row[f"asked_{name}"] for name in columns if row[f"asked_{name}"] is not None}
+            if (text := json.dumps(fields, sort_keys=True)) not in found:
+                found.add(text)
+                yield fields
 
 
 def _rows(version: DatasetVersion, ids: Sequence[UUID]) -> Iterator[DatasetItem]:

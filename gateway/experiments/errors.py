@@ -57,4 +57,10 @@ class ExperimentEndedError(ConflictError):
 
 
 class UnusableItemError(ValidationError):
+    """An item that cannot be tried; `of_candidate`: by this candidate alone."""
+
     code = "unusable_item"
+
+    def __init__(self, message: str, *, of_candidate: bool = False) -> None:
+        super().__init__(message)
+        self.of_candidate = of_candidate

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from analytics.identifiers import id_hash
 from gateway.experiments.candidates import Candidate
-from gateway.tables.experiment import ExperimentItem
+from gateway.tables.experiment import ExperimentAnswer, ExperimentItem
 
 
 def answer_key(project_id: UUID, candidate: Candidate, item: ExperimentItem, input_hash: str, repeat: int) -> str:
@@ -17,10 +17,14 @@ def answer_key(project_id: UUID, candidate: Candidate, item: ExperimentItem, inp
     return _key(str(project_id), *_prompt(candidate, item), *asked)
 
 
-def score_key(answer: str, version_id: str, expected: Any, baseline: str = "") -> str:
-    """Returns the key of the score that a version of an evaluator gives to the answer of a key, of two compared answers
-    to the target's. It is empty for an answer without one."""
-    return _key(answer, version_id, expected, baseline) if answer else ""
+def score_key(
+    answer: ExperimentAnswer, version_id: str, expected: Any, baseline: ExperimentAnswer | None = None
+) -> str:
+    """Returns the key of the score that a version of an evaluator gives to an answer, of two compared answers to the
+    target's. It is empty for an answer without a key. The request is a part of it: an answer that was made again, with
+    the same key, has other scores."""
+    other = (baseline.key, baseline.request_id) if baseline is not None else ()
+    return _key(answer.key, answer.request_id, version_id, expected, *other) if answer.key else ""
 
 
 def gets_variables(candidate: Candidate, item: ExperimentItem) -> bool:

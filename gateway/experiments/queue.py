@@ -1,21 +1,31 @@
-"""Which worker has which experiment, and which answer is next: conditional updates, so that no two take the same."""
+"""Which worker has which experiment, and which answer or score is next: conditional updates, so that no two take the
+same."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 from django.utils import timezone
 
+from gateway.experiments import budget, report, reuse
 from gateway.experiments.services import end_experiment
-from gateway.models import Experiment, ExperimentAnswer
-from gateway.tables.experiment import UNFINISHED, AnswerState, ExperimentState
+from gateway.models import Experiment, ExperimentAnswer, ExperimentScore
+from gateway.tables.experiment import UNFINISHED, AnswerFailure, AnswerState, ExperimentFailure, ExperimentState
 
 # A worker moves its claim on every few seconds; after its death another one takes the experiment so much later.
 CLAIM_SECONDS = 30.0
 # An experiment that found no room in the project's limits for so long ends as failed.
 _MAX_AGE = timedelta(hours=6)
+# The share of a candidate's answers that may fail for reasons that will pass.
+MOST_FAILED = 0.2
+_OPEN = (AnswerState.PENDING, AnswerState.RUNNING, AnswerState.ANSWERED, AnswerState.SCORING)
+_ROWS_AT_ONCE = 500
+NOTHING = Decimal(0)
 
 
 def claim_experiment() -> Experiment | None:
@@ -27,7 +37,8 @@ def claim_experiment() -> Experiment | None:
     )
     for experiment in due[:10]:
         if now - experiment.created_at > _MAX_AGE:
-            end_experiment(experiment.pk, ExperimentState.FAILED, "The experiment did not end within six hours.")
+            problem = "The experiment did not end within six hours."
+            end_experiment(experiment.pk, ExperimentState.FAILED, problem, code=ExperimentFailure.TIMEOUT)
             continue
         taken = Experiment.objects.filter(free, pk=experiment.pk, state__in=UNFINISHED).update(
             state=ExperimentState.RUNNING, claimed_until=_claim(), started_at=experiment.started_at or now
@@ -35,6 +46,7 @@ def claim_experiment() -> Experiment | None:
         if taken:
             # Answers that a worker had begun before it died are begun again, in the same rows.
             _answers(experiment.pk).filter(state=AnswerState.RUNNING).update(state=AnswerState.PENDING)
+            _answers(experiment.pk).filter(state=AnswerState.SCORING).update(state=AnswerState.ANSWERED)
             experiment.refresh_from_db()
             return experiment
     return None
@@ -49,8 +61,11 @@ def keep_claim(experiment_id: UUID) -> bool:
 
 def release_experiment(experiment_id: UUID, until: datetime | None) -> None:
     """Gives the experiment back, to be taken again at `until` or at once; one without open answers is completed."""
-    if not _answers(experiment_id).filter(state__in=(AnswerState.PENDING, AnswerState.RUNNING)).exists():
-        end_experiment(experiment_id, ExperimentState.COMPLETED)
+    if not _answers(experiment_id).filter(state__in=_OPEN).exists():
+        if Experiment.objects.filter(pk=experiment_id, state=ExperimentState.RUNNING).exists():
+            # The verdict comes first: after a death in between it is found once more.
+            report.conclude(experiment_id)
+            end_experiment(experiment_id, ExperimentState.COMPLETED)
         return
     Experiment.objects.filter(pk=experiment_id, state=ExperimentState.RUNNING).update(claimed_until=until)
 
@@ -61,16 +76,36 @@ def is_anything_due() -> bool:
 
 
 def claim_answer(experiment_id: UUID) -> ExperimentAnswer | None:
-    """Returns the next answer to make, with its item; None when all have been taken."""
-    waiting = _answers(experiment_id).filter(state=AnswerState.PENDING).order_by("item__position", "candidate")
-    while (answer := waiting.select_related("item").first()) is not None:
-        taken = ExperimentAnswer.objects.filter(pk=answer.pk, state=AnswerState.PENDING).update(
-            state=AnswerState.RUNNING, tries=F("tries") + 1
-        )
-        if taken:
+    """Returns the next answer to make, with its item; None when all have been taken. One that is made elsewhere at this
+    moment is left for later, so that it is not paid twice."""
+    elsewhere = ExperimentAnswer.objects.filter(key=OuterRef("key"), state=AnswerState.RUNNING).exclude(key="")
+    waiting = (
+        _answers(experiment_id)
+        .filter(~Exists(elsewhere), state=AnswerState.PENDING)
+        .order_by("item__position", "candidate", "repeat")
+        .select_related("item")
+    )
+    while (answer := waiting.first()) is not None:
+        if _is_taken(answer):
             answer.tries += 1
             return answer
     return None
+
+
+def _is_taken(answer: ExperimentAnswer) -> bool:
+    try:
+        with transaction.atomic():
+            taken = ExperimentAnswer.objects.filter(pk=answer.pk, state=AnswerState.PENDING).update(
+                state=AnswerState.RUNNING, tries=F("tries") + 1
+            )
+    except IntegrityError:  # Another experiment began with the same answer since the look.
+        return False
+    return bool(taken)
+
+
+def is_anything_left(experiment_id: UUID) -> bool:
+    """Returns whether answers wait, which `claim_answer` may have left for later."""
+    return _answers(experiment_id).filter(state=AnswerState.PENDING).exists()
 
 
 def put_back(answer: ExperimentAnswer) -> None:
@@ -78,16 +113,83 @@ def put_back(answer: ExperimentAnswer) -> None:
     ExperimentAnswer.objects.filter(pk=answer.pk, state=AnswerState.RUNNING).update(state=AnswerState.PENDING)
 
 
-def store_answer(answer: ExperimentAnswer) -> None:
-    """Stores what became of an answer, unless the experiment was cancelled or deleted meanwhile."""
+def store_answer(answer: ExperimentAnswer, *, is_scored: bool, reserved: Decimal = NOTHING, cost: Decimal) -> None:
+    """Stores what became of an answer, unless the experiment was cancelled or deleted meanwhile, and books its cost in
+    any case. `is_scored`: evaluators score it next."""
     names = [field.name for field in ExperimentAnswer._meta.concrete_fields if field.name not in _FIXED]
     values = {name: getattr(answer, name) for name in names}
-    ExperimentAnswer.objects.filter(pk=answer.pk, state=AnswerState.RUNNING).update(
-        **{**values, "state": AnswerState.DONE}
+    values["state"] = AnswerState.ANSWERED if is_scored else AnswerState.DONE
+    with transaction.atomic():
+        ExperimentAnswer.objects.filter(pk=answer.pk, state=AnswerState.RUNNING).update(**values)
+        if reserved or cost:
+            budget.settle(answer.item.experiment_id, reserved=reserved, cost=cost)
+
+
+def reuse_answers(experiment: Experiment) -> None:
+    """Takes the answers of earlier experiments for all that wait."""
+    waiting = _answers(experiment.pk).filter(state=AnswerState.PENDING).exclude(key="").order_by("pk")
+    state = AnswerState.ANSWERED if experiment.evaluators else AnswerState.DONE
+    rows = list(waiting)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[start : start + _ROWS_AT_ONCE]
+        kept = reuse.kept_answers([row.key for row in some], graded=experiment.judge)
+        taken = [row for row in some if row.key in kept]
+        for row in taken:
+            reuse.copy_answer(kept[row.key], row)
+            row.state = state
+        ExperimentAnswer.objects.bulk_update(taken, [*reuse.COPIED, "reused", "state"], batch_size=100)
+
+
+def claim_scoring(experiment_id: UUID) -> list[ExperimentAnswer]:
+    """Returns the answers of one item and repeat that are to be scored next, the baseline's among them even if it is
+    done; they are all there. Empty when there is nothing to score yet."""
+    missing = ExperimentAnswer.objects.filter(
+        item=OuterRef("item"), repeat=OuterRef("repeat"), state__in=(AnswerState.PENDING, AnswerState.RUNNING)
     )
+    waiting = (
+        _answers(experiment_id)
+        .filter(~Exists(missing), state=AnswerState.ANSWERED)
+        .order_by("item__position", "repeat")
+        .values_list("item_id", "repeat")
+    )
+    while (found := waiting.first()) is not None:
+        group = ExperimentAnswer.objects.filter(item_id=found[0], repeat=found[1])
+        if group.filter(state=AnswerState.ANSWERED).update(state=AnswerState.SCORING):
+            scores = Prefetch("scores", ExperimentScore.objects.order_by("evaluator"))
+            return list(group.order_by("candidate").select_related("item").prefetch_related(scores))
+    return []
 
 
-_FIXED = frozenset({"id", "item", "candidate", "state", "tries"})
+def put_scoring_back(answers: Sequence[ExperimentAnswer]) -> None:
+    """Lets the scores that are missing be given later."""
+    ids = [answer.pk for answer in answers]
+    ExperimentAnswer.objects.filter(pk__in=ids, state=AnswerState.SCORING).update(state=AnswerState.ANSWERED)
+
+
+def store_score(score: ExperimentScore, experiment_id: UUID, *, reserved: Decimal, cost: Decimal) -> None:
+    """Stores a score, unless it is there or the answer was deleted, and books its cost in any case."""
+    with transaction.atomic():
+        if ExperimentAnswer.objects.filter(pk=score.answer_id).exists():
+            ExperimentScore.objects.bulk_create([score], ignore_conflicts=True)
+        if reserved or cost:
+            budget.settle(experiment_id, reserved=reserved, cost=cost)
+
+
+def finish_scoring(answers: Sequence[ExperimentAnswer]) -> bool:
+    """Notes that all scores of the answers are there. Returns whether all answers to their item are done."""
+    ids = [answer.pk for answer in answers]
+    ExperimentAnswer.objects.filter(pk__in=ids, state=AnswerState.SCORING).update(state=AnswerState.DONE)
+    of_item = ExperimentAnswer.objects.filter(item_id=answers[0].item_id)
+    return not of_item.exclude(state=AnswerState.DONE).exists()
+
+
+def fails_too_often(experiment_id: UUID, candidate: int) -> bool:
+    """Returns whether more than a fifth of a candidate's answers failed for reasons that will pass."""
+    own = _answers(experiment_id).filter(candidate=candidate)
+    return own.filter(failure=AnswerFailure.PASSING).count() > own.count() * MOST_FAILED
+
+
+_FIXED = frozenset({"id", "item", "candidate", "repeat", "key", "state", "tries"})
 
 
 def _answers(experiment_id: UUID) -> QuerySet[ExperimentAnswer]:

@@ -1,15 +1,18 @@
-"""Builds the request that a candidate makes of a past request."""
+"""Builds the request that a candidate makes of an item."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
+from gateway.evaluations.dry_run import schema_of
 from gateway.experiments.candidates import Candidate
 from gateway.experiments.errors import UnusableItemError
+from gateway.experiments.keys import gets_variables
 from gateway.playground.chat import chat_body
 from gateway.protocol.wire import AUTO
 from gateway.tables.experiment import ExperimentItem
@@ -29,17 +32,26 @@ class CandidateRequest:
     messages: list[Any]
     version: PromptVersionRecord | None
 
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """The JSON schema that the answer has to keep, that of the request or else of the version."""
+        fields = msgspec.json.decode(self.body, type=dict[str, Any])
+        if fields.get("response_format") is None and self.version is not None and self.version.response_format:
+            fields["response_format"] = msgspec.json.decode(self.version.response_format)
+        return schema_of(fields)
 
-def candidate_request(project_id: UUID, past: ExperimentItem, stored: str, candidate: Candidate) -> CandidateRequest:
-    """Returns the request of a candidate for the stored body of a past request. Raises UnusableItemError, and
-    ValidationError for a body that the gateway would refuse."""
-    given = _decoded(stored)
+
+def candidate_request(
+    project_id: UUID, past: ExperimentItem, given: Mapping[str, Any], candidate: Candidate
+) -> CandidateRequest:
+    """Returns the request of a candidate for the fields of an item. Raises UnusableItemError, and ValidationError for a
+    body that the gateway would refuse."""
     messages = given["messages"]
     fields = {name: value for name, value in given.items() if name not in _DROPPED}
     name, version = _prompt(project_id, past, candidate)
     if version is not None:
         fields["prompt_config"] = name
-        if candidate.prompt_config_id in ("", str(past.prompt_config_id)):
+        if gets_variables(candidate, past):
             fields["prompt_variables"] = given.get("prompt_variables")
     model = _model(given, fields, candidate)
     if candidate.temperature is not None:
@@ -48,16 +60,6 @@ def candidate_request(project_id: UUID, past: ExperimentItem, stored: str, candi
         fields.pop("max_completion_tokens", None)
         fields["max_tokens"] = candidate.max_tokens
     return CandidateRequest(chat_body(model, fields), messages, version)
-
-
-def _decoded(stored: str) -> dict[str, Any]:
-    try:
-        given = json.loads(stored)
-    except (ValueError, RecursionError):
-        raise UnusableItemError("The stored request is not JSON that can be read.") from None
-    if not isinstance(given, dict) or not isinstance(given.get("messages"), list):
-        raise UnusableItemError("The stored request has no messages.")
-    return given
 
 
 def _model(given: Mapping[str, Any], fields: dict[str, Any], candidate: Candidate) -> str:
@@ -90,5 +92,7 @@ def _prompt(
     name = PromptConfig.objects.for_project(project_id).filter(pk=config_id).values_list("name", flat=True).first()
     record = version_records({version_id}).get(version_id)
     if name is None or record is None:
-        raise UnusableItemError("The version of the prompt does not exist any more.")
+        raise UnusableItemError(
+            "The version of the prompt does not exist any more.", of_candidate=bool(candidate.version_id)
+        )
     return name, record

@@ -9,18 +9,32 @@ from django.db.models import QuerySet
 from gateway.models import ExperimentAnswer, ExperimentScore
 from gateway.tables.experiment import AnswerState
 
+COPIED = (
+    "request_id", "provider", "model", "prompt_version", "answer", "finish_reason", "cost_usd", "latency_ms",
+    "prompt_tokens", "completion_tokens", "warning", "score", "grades", "judge_error",
+)  # fmt: skip
 _KEYS_AT_ONCE = 500
 
 
-def kept_answer(key: str) -> ExperimentAnswer | None:
-    """Returns an answer with this key that succeeded and whose text is there."""
-    return _kept().filter(key=key).order_by("pk").first() if key else None
+def kept_answers(keys: Iterable[str], *, graded: bool) -> dict[str, ExperimentAnswer]:
+    """Returns by key the answers that succeeded and whose texts are there; `graded`: that have the judge's grades."""
+    found = _kept().filter(key__in=[key for key in keys if key])
+    if graded:
+        found = found.filter(score__isnull=False)
+    # Of several answers with one key it is always the first one, since scores are kept with their answer.
+    return {answer.key: answer for answer in found.order_by("-pk")}
+
+
+def copy_answer(kept: ExperimentAnswer, answer: ExperimentAnswer) -> None:
+    """Gives an answer the outcome of an earlier one."""
+    for name in COPIED:
+        setattr(answer, name, getattr(kept, name))
+    answer.reused = True
 
 
 def kept_score(key: str) -> ExperimentScore | None:
     """Returns a score with this key."""
-    found = ExperimentScore.objects.filter(key=key, value__isnull=False) if key else ExperimentScore.objects.none()
-    return found.order_by("pk").first()
+    return ExperimentScore.objects.filter(key=key, value__isnull=False).order_by("pk").first() if key else None
 
 
 def count_kept(keys: Iterable[str]) -> int:

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from analytics.evaluators.definitions import Definition
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_samples import SampleOrder
 from core.errors import ValidationError
@@ -27,6 +28,7 @@ from gateway.experiments.errors import (
 )
 from gateway.experiments.evaluators import ExperimentEvaluator, NewEvaluator, definitions_of
 from gateway.experiments.keys import answer_key
+from gateway.experiments.known_costs import require_known_costs
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem
 from gateway.tables.experiment import (
     LABELS,
@@ -100,7 +102,10 @@ def plan_experiment(project_id: UUID, new: NewExperiment) -> Plan:
         drawn = draw_dataset(version, limit=new.item_limit)
     else:
         drawn = draw_requests(project_id, new.filters, new.order, limit=new.item_limit)
-    _require_expected(scoring, version, drawn)
+    definitions = definitions_of(scoring)
+    _require_expected(definitions, version, drawn)
+    if new.max_cost_usd is not None:
+        require_known_costs(project_id, chosen, definitions, version, drawn)
     count = len(drawn.items) * len(chosen) * new.repeats
     if count > MAX_ANSWERS:
         problem = f"{count:,} answers would be made, and an experiment has at most {MAX_ANSWERS:,}."
@@ -167,9 +172,9 @@ def _baseline(new: NewExperiment, scoring: Sequence[ExperimentEvaluator]) -> str
     return baseline
 
 
-def _require_expected(scoring: Sequence[ExperimentEvaluator], version: DatasetVersion | None, drawn: Drawn) -> None:
+def _require_expected(definitions: Sequence[Definition], version: DatasetVersion | None, drawn: Drawn) -> None:
     """Raises ValidationError for an evaluator that could score no answer."""
-    needing = [place for place, one in enumerate(definitions_of(scoring)) if one.needs_expected]
+    needing = [place for place, one in enumerate(definitions) if one.needs_expected]
     if needing and drawn.items and (version is None or not some_expected(version, drawn)):
         raise evaluators.invalid(needing[0], "It needs expected answers, and none of the items has one.")
 

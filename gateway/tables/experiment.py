@@ -50,6 +50,14 @@ class ExperimentFailure(models.TextChoices):
     TIMEOUT = "timeout"  # It did not end in time.
 
 
+class AnswerFailure(models.TextChoices):
+    """Why there is no answer, as far as its scores depend on it."""
+
+    REFUSED = "refused"  # For a reason that stays: the answer counts as a bad one.
+    PASSING = "passing"  # For a reason that will pass: there is no score.
+    UNUSABLE = "unusable"  # The item is at fault: there is no score.
+
+
 class ExperimentVerdict(models.TextChoices):
     """What an experiment found about all its targets together: the worst of their verdicts."""
 
@@ -187,6 +195,7 @@ class ExperimentAnswer(models.Model):
     warning = models.TextField(blank=True, default="")
     error_code = models.CharField(max_length=100, blank=True, default="")
     error_message = models.TextField(blank=True, default="")
+    failure = models.CharField(max_length=8, choices=AnswerFailure, blank=True, default="", db_default="")
     score = models.FloatField(null=True)
     grades = models.JSONField(null=True)
     judge_error = models.TextField(blank=True, default="")

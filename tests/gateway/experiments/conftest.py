@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,18 @@ from uuid import UUID
 import pytest
 from rest_framework.test import APIClient
 
+from analytics.datasets.items import read_item
+from analytics.datasets.services import add_items
+from analytics.models import Dataset
 from core.models import Project
-from gateway.experiments import run
+from gateway.experiments import run, slices
 from integrations.access.credentials import store_secret
 from integrations.models import ProviderIntegration
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project
+from tests.factories.datasets import item_body, make_dataset
 from tests.fakes.scripted import Script, ScriptedServer, Step, answer
+from tests.fakes.upstream import Connection, Received
 
 PATH = "/api/llm/experiments"
 MODEL = "openai/gpt-4o"
@@ -67,14 +72,56 @@ class Scene:
     def sent(self) -> list[dict[str, Any]]:
         return [json.loads(request.body) for request in self.script.received]
 
+    def of_kind(self, kind: str) -> list[dict[str, Any]]:
+        return [body for body in self.sent() if kind_of(body) == kind]
+
+    def dataset(self, *texts: str, expected: str | None = "Tomorrow.", **fields: Any) -> Dataset:
+        """Returns a data set with an item for each text."""
+        made = make_dataset(self.project, items=0)
+        self.add(made, *texts, expected=expected, **fields)
+        return made
+
+    def add(self, dataset: Dataset, *texts: str, expected: str | None = "Tomorrow.", **fields: Any) -> None:
+        bodies = [item_body(text, expected=expected, parameters={"model": MODEL}, **fields) for text in texts]
+        items = [read_item(body) for body in bodies]
+        add_items(project_id=self.project.pk, dataset_id=dataset.pk, items=items, actor="user:maker")
+        dataset.refresh_from_db()
+
+    def over(self, dataset: Dataset, *candidates: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        """Creates an experiment over a data set, and runs it."""
+        made = self.create(*(candidates or ({},)), dataset_id=str(dataset.pk), **fields)
+        run_all()
+        return self.experiment(made["id"])
+
     @property
     def project_id(self) -> UUID:
         return self.project.pk
 
 
+def by_request(reply: Callable[[dict[str, Any]], str]) -> Step:
+    """Returns a step whose answer depends on the request's body."""
+
+    async def step(request: Received, connection: Connection) -> None:
+        await answer(reply(json.loads(request.body)))(request, connection)
+
+    return step
+
+
+def kind_of(body: dict[str, Any]) -> str:
+    """Returns what a request asks for: an `answer`, the `grades` of a judge or a `comparison` by one."""
+    schema = (body.get("response_format") or {}).get("json_schema") or {}
+    return str(schema.get("name", "answer"))
+
+
 def run_all() -> None:
     while run.run_due_experiment():
         pass
+
+
+@pytest.fixture(autouse=True)
+def without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has failed requests be made again at once."""
+    monkeypatch.setattr(slices, "RETRY_SECONDS", (0.0, 0.0, 0.0))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.gateway.experiments.conftest import PATH, Scene, run_all
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"candidates": [{}]}, "candidates"),
+        ({"candidates": []}, "candidates"),
         ({"candidates": [{}] * 5}, "candidates"),
         ({"candidates": [{"model": "m"}, {"model": "m"}]}, "candidates.1"),
         ({"candidates": [{}, {"version_id": str(uuid4())}]}, "candidates.1.version_id"),
@@ -30,8 +30,22 @@ from tests.gateway.experiments.conftest import PATH, Scene, run_all
         ({"filter": {"modle": "x"}}, "filter"),
         ({"filter": {"operation": "messages"}}, "filter"),
         ({"filter": {"min_cost_usd": "much"}}, "filter"),
-        ({"item_limit": 201}, "item_limit"),
+        ({"item_limit": 1001}, "item_limit"),
         ({"order": "oldest"}, "order"),
+        ({"candidates": [{}]}, "candidates"),
+        ({"dataset_id": str(uuid4())}, "dataset_id"),
+        ({"dataset_id": str(uuid4()), "filter": {"model": "m"}}, "filter"),
+        ({"dataset_version": 1}, "dataset_version"),
+        ({"repeats": 6}, "repeats"),
+        ({"baseline": "C"}, "baseline"),
+        ({"baseline": "E"}, "baseline"),
+        ({"margin": 0}, "margin"),
+        ({"margin": 1}, "margin"),
+        ({"max_cost_usd": 0}, "max_cost_usd"),
+        ({"max_cost_usd": -1}, "max_cost_usd"),
+        ({"max_cost_usd": 1}, "candidates.1"),
+        ({"evaluators": [{"evaluator_id": str(uuid4())}]}, "evaluators.0.evaluator_id"),
+        ({"evaluators": [{}]}, "evaluators"),
     ],
 )
 def test_create__bad_input__400_names_the_field(scene: Scene, fields: dict[str, Any], named: str) -> None:

@@ -1,0 +1,209 @@
+"""Has a candidate answer an item: a request of the gateway, which the log lists with the source `experiment`."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+from django.conf import settings
+
+from core.errors import ApplicationError, ServiceUnavailableError
+from core.processes.database_threads import in_database_thread
+from core.wire.storable import storable
+from gateway.experiments import budget, queue, reuse, slices
+from gateway.experiments.errors import UnusableItemError
+from gateway.experiments.highest_cost import highest_cost
+from gateway.experiments.requests import CandidateRequest, candidate_request
+from gateway.experiments.slices import DEFAULT_WAIT_SECONDS, Slice, cost_of, is_passing, seconds_of
+from gateway.judging.rubric import judge_request
+from gateway.models import ExperimentAnswer
+from gateway.pipeline.internal_client import Caller, InternalAnswer, Reported, ask
+from gateway.playground.results import Result, message_of
+from gateway.playground.services import ACTOR, PlaygroundRun, judged, with_stored_scores
+from gateway.protocol.headers import PROMPT_VERSION, WARNING
+from gateway.tables.experiment import LABELS, AnswerFailure, ExperimentFailure
+
+SOURCE = "experiment"
+EXPERIMENT = "experiment_id"
+"""The attribute of a record that names the experiment whose answer it is."""
+ITEM = "experiment_item_request_id"
+"""The attribute of a record that names the past request whose item was tried."""
+
+_MAX_TRIES = 20
+_OUT_OF_BUDGET = "budget_error"
+_RATE_LIMITED = "rate_limit_error"
+_NOTHING = Decimal(0)
+
+
+class Answering:
+    """Makes one answer that is claimed."""
+
+    def __init__(self, shared: Slice, answer: ExperimentAnswer) -> None:
+        self._shared, self._answer = shared, answer
+        self._experiment = shared.experiment
+
+    async def run(self) -> None:
+        """Raises NoRoomError."""
+        answer = self._answer
+        try:
+            if await in_database_thread(self._is_reused):
+                await self._store(_NOTHING, _NOTHING)
+                return
+            request = await in_database_thread(self._request)
+        except ServiceUnavailableError:
+            await in_database_thread(queue.put_back, answer)
+            self._shared.pause(DEFAULT_WAIT_SECONDS)
+            return
+        except ApplicationError as error:
+            of_item = isinstance(error, UnusableItemError) and not error.of_candidate
+            answer.error_code, answer.error_message = error.code, error.message
+            answer.failure = AnswerFailure.UNUSABLE if of_item else AnswerFailure.REFUSED
+            await self._store(_NOTHING, _NOTHING)
+            return
+        highest = None
+        if self._experiment.max_cost_usd is not None:
+            highest = highest_cost(self._shared.snapshot, request.body, request.version)
+        for wait in (*slices.RETRY_SECONDS, None):
+            if await self._ask(request, highest, is_last=wait is None):
+                return
+            await asyncio.sleep(wait or 0.0)
+
+    async def fail(self, code: str, message: str) -> None:
+        """Stores a failure of the service itself."""
+        self._answer.error_code, self._answer.error_message = code, message
+        self._answer.failure = AnswerFailure.PASSING
+        await self._store(_NOTHING, _NOTHING)
+
+    def _is_reused(self) -> bool:
+        answer, experiment = self._answer, self._experiment
+        kept = reuse.kept_answers([answer.key], graded=experiment.judge) if experiment.reuse and answer.key else {}
+        if answer.key not in kept:
+            return False
+        reuse.copy_answer(kept[answer.key], answer)
+        return True
+
+    def _request(self) -> CandidateRequest:
+        item = self._answer.item
+        fields = self._shared.inputs.of(item).fields
+        candidate = self._shared.candidates[self._answer.candidate]
+        return candidate_request(self._experiment.project_id, item, fields, candidate)
+
+    async def _ask(self, request: CandidateRequest, highest: Decimal | None, *, is_last: bool) -> bool:
+        """Asks once. Returns whether the answer needs no further try."""
+        shared = self._shared
+        async with shared.purse.reserved([highest]) as reserved:
+            caller, seconds = self._caller(request), settings.PLAYGROUND_SECONDS
+            given = await ask(shared.runtime, shared.snapshot, caller, request.body, seconds=seconds)
+            cost, error = cost_of(given, reserved), given.error
+            if error is None and not self._experiment.judge:
+                fill(self._answer, Result("", given), with_texts=shared.snapshot.settings.log_content)
+                await self._store(reserved, cost)
+                return True
+            await self._book(reserved, cost)
+        if error is None:
+            await self._store_graded(request, given)
+            return True
+        return await self._is_failed(given, error, is_last=is_last)
+
+    async def _is_failed(self, given: InternalAnswer, error: Reported, *, is_last: bool) -> bool:
+        """Returns whether the failure is the outcome, and no reason to ask at once or later again."""
+        shared, answer = self._shared, self._answer
+        if error.type == _OUT_OF_BUDGET:
+            await shared.fail(ExperimentFailure.BUDGET, error.message)
+            return True
+        if error.type == _RATE_LIMITED and answer.tries < _MAX_TRIES:
+            await in_database_thread(queue.put_back, answer)
+            shared.pause(seconds_of(error))
+            return True
+        if is_passing(error) and not is_last:
+            return False
+        fill(answer, Result("", given), with_texts=shared.snapshot.settings.log_content)
+        answer.failure = AnswerFailure.PASSING if is_passing(error) else AnswerFailure.REFUSED
+        await self._store(_NOTHING, _NOTHING)
+        return True
+
+    async def _store_graded(self, request: CandidateRequest, given: InternalAnswer) -> None:
+        """Stores an answer with the grades of the project's judge."""
+        shared, experiment = self._shared, self._experiment
+        run = PlaygroundRun(
+            project_id=experiment.project_id,
+            actor=experiment.created_by,
+            session_id="",
+            messages=request.messages,
+            bodies={},
+            evaluate=True,
+            seconds=settings.PLAYGROUND_SECONDS,
+        )
+        model, message = shared.snapshot.settings.judge_model, message_of(given)
+        is_asked = bool(experiment.max_cost_usd is not None and model and message)
+        body = judge_request(model, request.messages, message) if is_asked and message else b""
+        async with shared.purse.reserved([highest_cost(shared.snapshot, body)] if body else []) as reserved:
+            result = await judged(shared.runtime, shared.snapshot, run, "", given)
+            (result,) = await with_stored_scores(run, shared.snapshot, [result])
+            fill(self._answer, result, with_texts=shared.snapshot.settings.log_content)
+            asked = result.judgement.answer if result.judgement is not None else None
+            await self._store(reserved, cost_of(asked, reserved) if asked is not None else _NOTHING)
+
+    async def _book(self, reserved: Decimal, cost: Decimal) -> None:
+        if reserved or cost:
+            await in_database_thread(budget.settle, self._experiment.pk, reserved=reserved, cost=cost)
+
+    async def _store(self, reserved: Decimal, cost: Decimal) -> None:
+        answer, experiment = self._answer, self._experiment
+        await in_database_thread(
+            queue.store_answer, answer, is_scored=bool(experiment.evaluators), reserved=reserved, cost=cost
+        )
+        if answer.failure == AnswerFailure.PASSING:
+            await self._require_provider()
+
+    async def _require_provider(self) -> None:
+        """Ends an experiment whose candidate cannot be had."""
+        candidate = self._answer.candidate
+        if await in_database_thread(queue.fails_too_often, self._experiment.pk, candidate):
+            problem = (
+                f"More than a fifth of the answers of {LABELS[candidate]} failed, the last one with"
+                f" {self._answer.error_code}: {self._answer.error_message}"
+            )
+            await self._shared.fail(ExperimentFailure.PROVIDER, problem)
+
+    def _caller(self, request: CandidateRequest) -> Caller:
+        item, experiment = self._answer.item, self._experiment
+        attributes = {ACTOR: experiment.created_by, EXPERIMENT: str(experiment.pk)}
+        if item.request_id is not None:
+            attributes[ITEM] = str(item.request_id)
+        return Caller(SOURCE, self._shared.key_id, attributes=attributes, version=request.version)
+
+
+def fill(answer: ExperimentAnswer, result: Result, *, with_texts: bool) -> None:
+    """Sets the fields of an answer by its result. In a project that stores no texts it has none."""
+    given = result.answer
+    record, headers = given.record, given.headers
+    answer.request_id = given.request_id
+    answer.latency_ms = round(result.latency_ms)
+    answer.warning = headers.get(WARNING.decode(), "")
+    version = headers.get(PROMPT_VERSION.decode(), "")
+    answer.prompt_version = int(version) if version.isdigit() else 0
+    if record is not None:
+        answer.provider, answer.model, answer.finish_reason = record.provider, record.model, record.finish_reason
+        answer.prompt_tokens, answer.completion_tokens = record.prompt_tokens, record.completion_tokens
+    answer.cost_usd = Decimal(record.cost_usd or 0) if record is not None and record.cost_known else None
+    if given.error is not None:
+        answer.error_code, answer.error_message = given.error.code, storable(given.error.message)
+        return
+    answer.answer = storable(message_of(given)) if with_texts else None
+    _fill_grades(answer, result, with_texts=with_texts)
+
+
+def _fill_grades(answer: ExperimentAnswer, result: Result, *, with_texts: bool) -> None:
+    judgement = result.judgement
+    if judgement is None:
+        return
+    if judgement.error is not None:
+        answer.judge_error = storable(judgement.error.message)
+    if judgement.grades:
+        grades = judgement.grades
+        answer.score = sum(grade.score for grade in grades.values()) / len(grades)
+        reasons = {name: grade.reason if with_texts else "" for name, grade in grades.items()}
+        answer.grades = storable(
+            {name: {"score": grade.score, "reason": reasons[name]} for name, grade in grades.items()}
+        )

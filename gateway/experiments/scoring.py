@@ -1,0 +1,222 @@
+"""Has the evaluators of an experiment score the answers to one item, once these are all there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from analytics.evaluators.definitions import Definition, JsonSchema, Pairwise
+from core.errors import ApplicationError, ServiceUnavailableError
+from core.processes.database_threads import in_database_thread
+from core.wire.storable import storable
+from gateway.evaluations.evaluate import Asked, Evaluation, compare, evaluate, questions_of
+from gateway.evaluations.rules import Answer
+from gateway.experiments import budget, queue, reuse, slices
+from gateway.experiments.errors import UnusableItemError
+from gateway.experiments.highest_cost import highest_cost
+from gateway.experiments.inputs import Input
+from gateway.experiments.keys import score_key
+from gateway.experiments.requests import candidate_request
+from gateway.experiments.slices import DEFAULT_WAIT_SECONDS, Slice, is_passing, seconds_of
+from gateway.models import ExperimentAnswer, ExperimentScore
+from gateway.tables.experiment import REASON_CHARACTERS, AnswerFailure, AnswerState, ExperimentFailure
+
+NOT_ANSWERED = "not_answered"
+BASELINE_NOT_ANSWERED = "baseline_not_answered"
+ANSWER_FAILED = "answer_failed"
+UNUSABLE_ITEM = "unusable_item"
+NO_TEXT = "no_text"
+
+_OUT_OF_BUDGET = "budget_error"
+_RATE_LIMITED = "rate_limit_error"
+
+
+class Scoring:
+    """Gives the scores that are missing of the answers to one item and repeat."""
+
+    def __init__(self, shared: Slice, definitions: Sequence[Definition], answers: Sequence[ExperimentAnswer]) -> None:
+        self._shared, self._definitions, self._answers = shared, definitions, answers
+        self._item = answers[0].item
+        self._input: Input | None = None
+        self._baseline = next((one for one in answers if one.candidate == shared.baseline), None)
+
+    async def run(self) -> None:
+        """Raises NoRoomError."""
+        try:
+            self._input = await in_database_thread(self._shared.inputs.of, self._item)
+        except ServiceUnavailableError:
+            await self._put_back(DEFAULT_WAIT_SECONDS)
+            return
+        except UnusableItemError:
+            self._input = None
+        for answer in self._waiting:
+            if not await self._score_all(answer):
+                return
+        await self._finish()
+
+    async def fail(self, reason: str) -> None:
+        """Notes why the scores that are missing cannot be given."""
+        for answer in self._waiting:
+            for place in self._missing(answer):
+                await self._store(_filled(ExperimentScore(answer=answer, evaluator=place), Evaluation(None, reason)))
+        await self._finish()
+
+    @property
+    def _waiting(self) -> list[ExperimentAnswer]:
+        return [answer for answer in self._answers if answer.state == AnswerState.SCORING]
+
+    def _missing(self, answer: ExperimentAnswer) -> list[int]:
+        """Returns the places of the evaluators that have not scored the answer yet."""
+        there = {score.evaluator for score in answer.scores.all()}
+        return [
+            place
+            for place, evaluator in enumerate(self._shared.evaluators)
+            if place not in there and not (evaluator.is_pairwise and answer.candidate == self._shared.baseline)
+        ]
+
+    async def _finish(self) -> None:
+        if await in_database_thread(queue.finish_scoring, self._answers):
+            await self._shared.look()
+
+    async def _score_all(self, answer: ExperimentAnswer) -> bool:
+        """Returns whether the answer has all its scores."""
+        for place in self._missing(answer):
+            if not await self._score(answer, place):
+                return False
+        return True
+
+    async def _score(self, answer: ExperimentAnswer, place: int) -> bool:
+        """Gives one score. Returns whether it is there."""
+        definition = self._definitions[place]
+        baseline = self._baseline if isinstance(definition, Pairwise) else None
+        outcome = _without_asking(answer, baseline)
+        if outcome is None and self._input is None:
+            outcome = Evaluation(None, UNUSABLE_ITEM)
+        score = ExperimentScore(answer=answer, evaluator=place)
+        if outcome is not None or self._input is None:
+            await self._store(_filled(score, outcome or Evaluation(None, UNUSABLE_ITEM)))
+            return True
+        score.key = score_key(answer, self._shared.evaluators[place].version_id, self._input.expected, baseline)
+        if self._shared.experiment.reuse and await in_database_thread(_is_reused, score):
+            await self._store(score)
+            return True
+        asked = await self._asked(answer, definition)
+        given = Answer(
+            answer.answer or {},
+            self._input.fields["messages"],
+            self._input.expected,
+            answer.finish_reason,
+            answer.completion_tokens,
+        )
+        other = baseline.answer if baseline is not None else None
+        for wait in (*slices.RETRY_SECONDS, None):
+            if (found := await self._ask(score, asked, definition, given, other, is_last=wait is None)) is not None:
+                return found
+            await asyncio.sleep(wait or 0.0)
+        return False
+
+    async def _ask(
+        self,
+        score: ExperimentScore,
+        asked: Asked,
+        definition: Definition,
+        answer: Answer,
+        other: Mapping[str, Any] | None,
+        *,
+        is_last: bool,
+    ) -> bool | None:
+        """Asks the evaluator once. Returns whether the score is there; None for one that is to be asked for again."""
+        shared = self._shared
+        async with shared.purse.reserved(self._highest(definition, answer, other)) as reserved:
+            if isinstance(definition, Pairwise) and other is not None:
+                evaluation = await compare(asked, definition, answer, other)
+            else:
+                evaluation = await evaluate(asked, definition, answer)
+            cost = reserved if evaluation.cost_usd is None else evaluation.cost_usd
+            error = evaluation.error
+            comes_later = error is not None and (
+                error.type in (_OUT_OF_BUDGET, _RATE_LIMITED) or (is_passing(error) and not is_last)
+            )
+            if not comes_later:
+                _filled(score, evaluation, with_texts=shared.snapshot.settings.log_content)
+                await self._store(score, reserved, cost)
+                return True
+            if reserved or cost:
+                await in_database_thread(budget.settle, shared.experiment.pk, reserved=reserved, cost=cost)
+        if error is not None and error.type == _OUT_OF_BUDGET:
+            await shared.fail(ExperimentFailure.BUDGET, error.message)
+            return False
+        if error is not None and error.type == _RATE_LIMITED:
+            await self._put_back(seconds_of(error))
+            return False
+        return None
+
+    def _highest(self, definition: Definition, answer: Answer, other: Mapping[str, Any] | None) -> list[Decimal | None]:
+        """Returns the most that each request of the evaluator can cost."""
+        snapshot = self._shared.snapshot
+        if self._shared.experiment.max_cost_usd is None:
+            return []
+        questions = questions_of(definition, answer, snapshot.settings.judge_model, other)
+        return [highest_cost(snapshot, question.body, answers=question.answers) for question in questions]
+
+    async def _asked(self, answer: ExperimentAnswer, definition: Definition) -> Asked:
+        schema = None
+        if isinstance(definition, JsonSchema) and definition.schema is None:
+            schema = await in_database_thread(self._schema, answer)
+        shared = self._shared
+        return Asked(shared.runtime, shared.snapshot, answer.request_id, shared.key_id, schema)
+
+    def _schema(self, answer: ExperimentAnswer) -> Mapping[str, Any] | None:
+        """Returns the schema that the answer's request asked it to keep."""
+        fields = self._input.fields if self._input is not None else {}
+        candidate = self._shared.candidates[answer.candidate]
+        try:
+            return candidate_request(self._shared.experiment.project_id, self._item, fields, candidate).schema
+        except ApplicationError:
+            return None
+
+    async def _store(self, score: ExperimentScore, reserved: Decimal = Decimal(0), cost: Decimal = Decimal(0)) -> None:
+        await in_database_thread(queue.store_score, score, self._shared.experiment.pk, reserved=reserved, cost=cost)
+
+    async def _put_back(self, seconds: float) -> None:
+        await in_database_thread(queue.put_scoring_back, self._answers)
+        self._shared.pause(seconds)
+
+
+def _without_asking(answer: ExperimentAnswer, baseline: ExperimentAnswer | None) -> Evaluation | None:
+    """Returns the outcome of an answer that failed, or whose baseline did, for an evaluator that compares them; None
+    where both are there to be judged."""
+    both = [answer] if baseline is None else [answer, baseline]
+    failures = [one.failure for one in both]
+    if AnswerFailure.PASSING in failures:
+        return Evaluation(None, ANSWER_FAILED)
+    if AnswerFailure.UNUSABLE in failures:
+        return Evaluation(None, UNUSABLE_ITEM)
+    if AnswerFailure.REFUSED in failures:
+        if all(failures) and baseline is not None:
+            return Evaluation(0.5, NOT_ANSWERED)
+        return Evaluation(0.0, NOT_ANSWERED) if answer.failure else Evaluation(1.0, BASELINE_NOT_ANSWERED)
+    if any(one.answer is None for one in both):
+        return Evaluation(None, NO_TEXT)
+    return None
+
+
+def _filled(score: ExperimentScore, evaluation: Evaluation, *, with_texts: bool = False) -> ExperimentScore:
+    score.value = evaluation.score
+    score.reason = storable(evaluation.reason)[:REASON_CHARACTERS]
+    score.detail = storable(evaluation.detail) if with_texts else ""
+    score.cost_usd, score.request_ids = evaluation.cost_usd, list(evaluation.request_ids)
+    return score
+
+
+def _is_reused(score: ExperimentScore) -> bool:
+    """Gives the score the values of an earlier one, if there is one."""
+    kept = reuse.kept_score(score.key)
+    if kept is None:
+        return False
+    for name in ("value", "reason", "detail", "cost_usd", "request_ids"):
+        setattr(score, name, getattr(kept, name))
+    score.reused = True
+    return True

@@ -1,0 +1,157 @@
+"""A slice of an experiment: what its workers share, and the money that they may spend."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.utils import timezone
+
+from core.api.authentication import key_id_of
+from core.processes.database_threads import in_database_thread
+from gateway.experiments import budget, report
+from gateway.experiments.candidates import candidates_of
+from gateway.experiments.evaluators import evaluators_of
+from gateway.experiments.highest_cost import called_once
+from gateway.experiments.inputs import Inputs
+from gateway.experiments.services import end_experiment
+from gateway.models import Experiment
+from gateway.pipeline.internal_client import InternalAnswer, Reported
+from gateway.runtime.runtime import Runtime
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.tables.experiment import LABELS, ExperimentFailure, ExperimentState
+
+SLICE_SECONDS = 15.0
+RETRY_SECONDS = (1.0, 4.0, 15.0)
+"""The waits before a request is made once more that failed for a reason that will pass."""
+DEFAULT_WAIT_SECONDS = 10.0
+_MAX_WAIT_SECONDS = 60.0
+
+_PASSING = frozenset({401, 402, 403, 408, 429})
+_NOTHING = Decimal(0)
+
+
+class NoRoomError(Exception):
+    """The experiment's largest cost leaves no room for a request. The message says so to people."""
+
+
+class Slice:
+    """A slice of an experiment. `resume_at` is the time to go on at; None for at once."""
+
+    def __init__(self, runtime: Runtime, snapshot: ProjectSnapshot, experiment: Experiment) -> None:
+        self.runtime, self.experiment = runtime, experiment
+        # Where costs are bounded, a request is one call of a provider.
+        self.snapshot = snapshot if experiment.max_cost_usd is None else called_once(snapshot)
+        self.candidates = candidates_of(experiment.candidates)
+        self.evaluators = evaluators_of(experiment.evaluators)
+        self.baseline = LABELS.index(experiment.baseline) if experiment.baseline else None
+        self.inputs = Inputs(experiment)
+        self.purse = Purse(experiment)
+        self.key_id = key_id_of(experiment.created_by)
+        self.resume_at: datetime | None = None
+        self._until = time.monotonic() + SLICE_SECONDS
+        self._stopped = False
+        self._looking = asyncio.Lock()
+
+    @property
+    def is_over(self) -> bool:
+        return self._stopped or time.monotonic() >= self._until
+
+    def pause(self, seconds: float) -> None:
+        """Ends the slice; the experiment goes on after the time."""
+        self._stopped = True
+        self.resume_at = timezone.now() + timedelta(seconds=min(max(seconds, 1.0), _MAX_WAIT_SECONDS))
+
+    async def fail(self, code: ExperimentFailure, problem: str) -> None:
+        """Ends the experiment as failed."""
+        self._stopped = True
+        await in_database_thread(end_experiment, self.experiment.pk, ExperimentState.FAILED, problem, code=code)
+
+    async def look(self) -> None:
+        """Looks at the verdict after an item; an experiment whose verdict is there ends."""
+        async with self._looking:
+            if not self._stopped and await in_database_thread(report.look, self.experiment.pk):
+                self._stopped = True
+                await in_database_thread(report.conclude, self.experiment.pk)
+                await in_database_thread(
+                    end_experiment, self.experiment.pk, ExperimentState.COMPLETED, stopped_early=True
+                )
+
+
+class Purse:
+    """The money of an experiment, for the workers of one slice."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._under_way = 0
+        self._settled = asyncio.Event()
+
+    @asynccontextmanager
+    async def reserved(self, costs: Iterable[Decimal | None]) -> AsyncIterator[Decimal]:
+        """Yields what is reserved for requests that cost so much at most; whoever asks books what they did cost. Waits
+        while requests under way may leave room. Raises NoRoomError."""
+        if self._experiment.max_cost_usd is None:
+            yield _NOTHING
+            return
+        amount = _sum_of(costs)
+        await self._take(amount)
+        self._under_way += 1
+        try:
+            yield amount
+        finally:
+            self._under_way -= 1
+            self._settled.set()
+            self._settled = asyncio.Event()
+
+    async def _take(self, amount: Decimal) -> None:
+        while True:
+            settled = self._settled
+            if await in_database_thread(budget.reserve, self._experiment.pk, amount):
+                return
+            if not settled.is_set():
+                if not self._under_way:
+                    raise NoRoomError(
+                        f"max_cost_usd: the next request may cost up to ${amount.normalize():f}, and of"
+                        f" ${self._experiment.max_cost_usd:f} there is less left. A candidate's max_tokens bounds the"
+                        " cost of its answers."
+                    )
+                await settled.wait()
+
+
+def is_passing(error: Reported) -> bool:
+    """Returns whether a failure has a reason that will pass."""
+    return error.status in _PASSING or error.status >= 500
+
+
+def cost_of(given: InternalAnswer, reserved: Decimal) -> Decimal:
+    """Returns what a request cost; what was reserved where that is not known."""
+    record = given.record
+    if record is None:
+        return reserved
+    if record.cost_known or (given.error is not None and not record.cost_usd):
+        return Decimal(record.cost_usd or 0)
+    return reserved
+
+
+def seconds_of(error: Reported) -> float:
+    """Returns how long a failure asks to wait."""
+    try:
+        return float(error.headers.get("retry-after", ""))
+    except ValueError:
+        return DEFAULT_WAIT_SECONDS
+
+
+def _sum_of(costs: Iterable[Decimal | None]) -> Decimal:
+    total = _NOTHING
+    for cost in costs:
+        if cost is None:
+            raise NoRoomError(
+                "max_cost_usd: what the next request may cost at most cannot be said: the price of its model, or how"
+                " much it may answer, is not known."
+            )
+        total += cost
+    return total

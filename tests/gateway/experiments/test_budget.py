@@ -1,0 +1,184 @@
+"""The money of experiments: the ledger under many workers, the highest cost of a request, the end of the money."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+from django.db import connection
+
+from gateway.experiments import budget
+from gateway.experiments.highest_cost import highest_cost
+from gateway.models import Experiment
+from gateway.selectors import project_settings
+from gateway.snapshot.loader import load_models, load_prices
+from gateway.snapshot.project import ProjectSnapshot
+from integrations.models import ModelPrice
+from tests.factories.evaluators import make_evaluator
+from tests.factories.settings import make_settings
+from tests.gateway.experiments.conftest import MODEL, Scene, by_request
+from tests.gateway.experiments.test_scoring import CRITERIA, judging
+
+WORKERS, TASKS = 8, 10_000
+MESSAGES = [{"role": "user", "content": "Hello"}]
+
+
+def _price(model: str = "gpt-4o", **values: Any) -> None:
+    rates = {"input_cost_per_1m": "2.5", "output_cost_per_1m": "10", **values}
+    ModelPrice.objects.create(provider="openai", model=model, source="manual", **rates)
+
+
+def _snapshot(scene: Scene) -> ProjectSnapshot:
+    return load_models(scene.project_id, load_prices(), project_settings(scene.project_id))
+
+
+def test_ledger__eight_workers_and_ten_thousand_tasks__never_spends_more_than_the_budget(scene: Scene) -> None:
+    limit = Decimal("1.0000000003")
+    experiment = Experiment.objects.create(project=scene.project, item_limit=1, max_cost_usd=limit)
+
+    def work(seed: int) -> tuple[Decimal, int]:
+        """Spends up to the bound of each task; returns what it spent, and how many tasks found no room."""
+        rng, spent, refused = random.Random(seed), Decimal(0), 0
+        try:
+            for _ in range(TASKS // WORKERS):
+                bound = Decimal(rng.randrange(1, 5_000_000)).scaleb(-10)
+                if not budget.reserve(experiment.pk, bound):
+                    refused += 1
+                    continue
+                cost = Decimal(rng.randrange(0, int(bound.scaleb(10)) + 1)).scaleb(-10)
+                budget.settle(experiment.pk, reserved=bound, cost=cost)
+                spent += cost
+        finally:
+            connection.close()
+        return spent, refused
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        found = list(pool.map(work, range(WORKERS)))
+
+    experiment.refresh_from_db()
+    spent, refused = sum((one[0] for one in found), Decimal(0)), sum(one[1] for one in found)
+    assert (experiment.spent_usd, experiment.reserved_usd) == (spent, 0)
+    assert spent <= limit
+    assert 0 < refused < TASKS
+    # What is left is less than the dearest task.
+    assert limit - spent < Decimal("0.0005")
+
+
+def test_ledger__exactly_as_much_as_is_left__fits(scene: Scene) -> None:
+    experiment = Experiment.objects.create(project=scene.project, item_limit=1, max_cost_usd=Decimal("0.3"))
+    amounts = [Decimal("0.1"), Decimal("0.2")]
+
+    assert all(budget.reserve(experiment.pk, amount) for amount in amounts)
+    assert not budget.reserve(experiment.pk, Decimal("0.0000000001"))
+
+    budget.settle(experiment.pk, reserved=amounts[0], cost=Decimal("0.0999999999"))
+    assert budget.reserve(experiment.pk, Decimal("0.0000000001"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "price", "at_least"),
+    [
+        ({"max_tokens": 100}, {}, "0.0010"),
+        ({"max_tokens": 100, "n": 3}, {}, "0.0030"),
+        ({}, {}, "0.16384"),  # The model answers with at most 16,384 tokens.
+        ({"max_tokens": 100, "reasoning_effort": "high"}, {}, "0.16384"),
+        ({"max_tokens": 100}, {"cache_write_cost_per_1m": "1000"}, "0.1"),
+        ({"max_tokens": 100}, {"terms": {"rates": {"reasoning": "40"}}}, "0.0040"),
+        ({"max_tokens": 100}, {"terms": {"tiers": [{"service_tier": "priority", "rates": {"output": "70"}}]}}, "0.007"),
+        ({"max_tokens": 100}, {"terms": {"fees": {"request": "0.5"}}}, "0.5"),
+        ({"max_tokens": 100, "models": ["openai/gpt-4o"]}, {}, "0.0020"),
+    ],
+)
+def test_highest_cost__what_makes_a_request_dear__is_counted(
+    scene: Scene, fields: dict[str, Any], price: dict[str, Any], at_least: str
+) -> None:
+    _price(**price)
+    body = msgspec.json.encode({"model": MODEL, "messages": MESSAGES, **fields})
+
+    found = highest_cost(_snapshot(scene), body)
+
+    assert found is not None and found >= Decimal(at_least)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": "openai/unheard-of", "max_tokens": 5},
+        {"model": "anthropic/claude-3-haiku", "max_tokens": 5},
+        {"model": "auto", "max_tokens": 5},
+    ],
+)
+def test_highest_cost__unknown_price_or_nobody_who_serves__is_none(scene: Scene, fields: dict[str, Any]) -> None:
+    _price()
+
+    assert highest_cost(_snapshot(scene), msgspec.json.encode({"messages": MESSAGES, **fields})) is None
+
+
+def test_highest_cost__picture_behind_a_link__counts_a_full_context(scene: Scene) -> None:
+    _price()
+    part = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    body = {"model": MODEL, "messages": [{"role": "user", "content": [part]}], "max_tokens": 1}
+
+    found = highest_cost(_snapshot(scene), msgspec.json.encode(body))
+
+    assert found is not None and found >= Decimal(128_000) * Decimal("2.5") / 1_000_000
+
+
+def test_create__largest_cost_and_unknown_price__400_names_who_it_is(scene: Scene) -> None:
+    _price()
+    judge = make_evaluator(scene.project, "judge", criteria=CRITERIA, model="openai/unheard-of")
+    dataset = scene.dataset("Where?")
+    fields: dict[str, Any] = {"dataset_id": str(dataset.pk), "max_cost_usd": 1}
+
+    refused = scene.create({}, {"model": "openai/unheard-of"}, status=400, **fields)
+    assert list(refused["error"]["details"]) == ["candidates.1"]
+
+    refused = scene.create({}, status=400, evaluators=[{"evaluator_id": str(judge.pk)}], **fields)
+    assert list(refused["error"]["details"]) == ["evaluators.0"]
+
+
+@pytest.mark.parametrize("scene", [[by_request(judging)]], indirect=True)
+def test_experiment__largest_cost__is_never_passed_and_ends_it(scene: Scene) -> None:
+    _price(), _price("gpt-4.1")
+    judge = make_evaluator(scene.project, "judge", criteria=CRITERIA, model="openai/gpt-4.1")
+    dataset = scene.dataset(*(f"Question {number}" for number in range(40)))
+    # A judge's answer may cost up to 0.33 dollars, and costs 0.0001.
+    fields: dict[str, Any] = {"evaluators": [{"evaluator_id": str(judge.pk)}], "max_cost_usd": 0.335}
+
+    found = scene.over(dataset, {"max_tokens": 100}, **fields)
+
+    assert (found["state"], found["failure_code"]) == ("failed", "budget")
+    assert "max_cost_usd" in found["failure"]
+    row = Experiment.objects.get(pk=found["id"])
+    costs = Decimal(len(scene.sent())) * (Decimal(11) * Decimal("2.5") + Decimal(70)) / 1_000_000
+    assert row.spent_usd == costs <= Decimal("0.335")
+    assert row.reserved_usd == 0
+    assert 0 < found["done_count"] < 40
+
+
+@pytest.mark.parametrize("scene", [[by_request(judging)]], indirect=True)
+def test_experiment__largest_cost_leaves_room__completes_and_books_every_request(scene: Scene) -> None:
+    _price(), _price("gpt-4.1")
+    judge = make_evaluator(scene.project, "judge", criteria=CRITERIA, model="openai/gpt-4.1")
+    dataset = scene.dataset("Where?", "When?")
+
+    found = scene.over(
+        dataset, {"max_tokens": 100}, evaluators=[{"evaluator_id": str(judge.pk)}], max_cost_usd=1, judge=False
+    )
+
+    row = Experiment.objects.get(pk=found["id"])
+    each = (Decimal(11) * Decimal("2.5") + Decimal(70)) / 1_000_000
+    assert (found["state"], row.spent_usd, row.reserved_usd) == ("completed", 4 * each, 0)
+    assert found["max_cost_usd"] == 1.0
+
+
+def test_experiment__budget_of_the_project_is_spent__ends_with_its_code(scene: Scene) -> None:
+    make_settings(scene.project, monthly_budget_usd=0, budget_hard_stop=True)
+
+    found = scene.over(scene.dataset("Where?"))
+
+    assert (found["state"], found["failure_code"], scene.sent()) == ("failed", "budget", [])
