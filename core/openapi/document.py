@@ -68,7 +68,7 @@ _TAGS = {
     "alerts": "Messages when a figure passes a threshold, or changes against last week.",
     "alert-channels": "Where alerts are sent: webhooks, Slack, e-mail.",
     "evaluators": "How answers are scored: by rules, by similarity, by a model that judges.",
-    "experiments": "Prompt versions and models on past requests.",
+    "experiments": "Prompt versions and models over data sets and past requests, scored by evaluators.",
     "traces": "Traces by their ids: the spans of applications and the gateway's own.",
     "trace-destinations": "Collectors to which the spans of a project's requests are exported.",
     "views": "Lists of requests and sessions that a person saved.",
