@@ -16,6 +16,7 @@ from msgspec import structs
 
 from core.errors import ApplicationError
 from gateway.pipeline.candidates import allowed_names, candidates_of
+from gateway.protocol.wire import AUTO
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.capabilities.lookup import capabilities_of, max_output_of
 from integrations.pricing.cost import PLACES, Price
@@ -48,7 +49,7 @@ def highest_cost(
     fields = _decode(body)
     prompt = len(body) + _UNSEEN_TOKENS + (_bytes_of(version, fields) if version is not None else 0)
     own = str(fields.get("model") or "")
-    if version is not None and version.model and own == "auto":
+    if version is not None and version.model and own == AUTO:
         own = version.model
     limit = _limit(fields, version) if answers else 0
     total = Decimal(0)

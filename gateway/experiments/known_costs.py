@@ -13,12 +13,11 @@ from core.errors import ValidationError
 from gateway.experiments.candidates import Candidate
 from gateway.experiments.draw import DatasetVersion, Drawn, parameters_of
 from gateway.experiments.highest_cost import highest_cost
+from gateway.protocol.wire import AUTO
 from gateway.selectors import project_settings
 from gateway.snapshot.loader import load_models, load_prices
 from gateway.snapshot.project import ProjectSnapshot
 from prompts.selectors import PromptVersionRecord, version_records
-
-_AUTO = "auto"
 
 
 def require_known_costs(
@@ -71,7 +70,7 @@ def _asked(version: DatasetVersion | None, drawn: Drawn) -> Iterator[dict[str, A
 
 
 def _fields_of(candidate: Candidate, fields: dict[str, Any]) -> dict[str, Any]:
-    own = {**fields, "model": candidate.model or fields.get("model") or _AUTO}
+    own = {**fields, "model": candidate.model or fields.get("model") or AUTO}
     if candidate.model:
         own.pop("models", None)
     return own if candidate.max_tokens is None else {**own, "max_tokens": candidate.max_tokens}

@@ -82,7 +82,9 @@ class _Work:
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
-        if not shared.is_over and await in_database_thread(queue.is_anything_left, self._id):
+        if shared.no_room:
+            await shared.fail(ExperimentFailure.BUDGET, shared.no_room)
+        elif not shared.is_over and await in_database_thread(queue.is_anything_left, self._id):
             shared.pause(_ELSEWHERE_SECONDS)
 
     async def _watch(self, workers: list[asyncio.Task[None]]) -> None:
@@ -103,7 +105,7 @@ class _Work:
                 else:
                     return
             except NoRoomError as problem:
-                await shared.fail(ExperimentFailure.BUDGET, str(problem))
+                shared.no_room = str(problem)
 
     async def _to_score(self) -> list[ExperimentAnswer]:
         if not self._shared.evaluators:

@@ -40,7 +40,8 @@ class NoRoomError(Exception):
 
 
 class Slice:
-    """A slice of an experiment. `resume_at` is the time to go on at; None for at once."""
+    """A slice of an experiment. `resume_at` is the time to go on at; None for at once. `no_room` says why there is no
+    money left for a request, and ends the experiment once the requests under way are booked."""
 
     def __init__(self, runtime: Runtime, snapshot: ProjectSnapshot, experiment: Experiment) -> None:
         self.runtime, self.experiment = runtime, experiment
@@ -53,13 +54,14 @@ class Slice:
         self.purse = Purse(experiment)
         self.key_id = key_id_of(experiment.created_by)
         self.resume_at: datetime | None = None
+        self.no_room = ""
         self._until = time.monotonic() + SLICE_SECONDS
         self._stopped = False
         self._looking = asyncio.Lock()
 
     @property
     def is_over(self) -> bool:
-        return self._stopped or time.monotonic() >= self._until
+        return self._stopped or bool(self.no_room) or time.monotonic() >= self._until
 
     def pause(self, seconds: float) -> None:
         """Ends the slice; the experiment goes on after the time."""

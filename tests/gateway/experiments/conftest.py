@@ -98,11 +98,11 @@ class Scene:
         return self.project.pk
 
 
-def by_request(reply: Callable[[dict[str, Any]], str]) -> Step:
+def by_request(reply: Callable[[dict[str, Any]], str], **extra: Any) -> Step:
     """Returns a step whose answer depends on the request's body."""
 
     async def step(request: Received, connection: Connection) -> None:
-        await answer(reply(json.loads(request.body)))(request, connection)
+        await answer(reply(json.loads(request.body)), **extra)(request, connection)
 
     return step
 

@@ -43,7 +43,7 @@ from tests.gateway.experiments.conftest import PATH, Scene, run_all
         ({"margin": 1}, "margin"),
         ({"max_cost_usd": 0}, "max_cost_usd"),
         ({"max_cost_usd": -1}, "max_cost_usd"),
-        ({"max_cost_usd": 1}, "candidates.1"),
+        ({"max_cost_usd": 1}, "candidates"),
         ({"evaluators": [{"evaluator_id": str(uuid4())}]}, "evaluators.0.evaluator_id"),
         ({"evaluators": [{}]}, "evaluators"),
     ],

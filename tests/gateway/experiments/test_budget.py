@@ -141,34 +141,36 @@ def test_create__largest_cost_and_unknown_price__400_names_who_it_is(scene: Scen
     assert list(refused["error"]["details"]) == ["evaluators.0"]
 
 
-@pytest.mark.parametrize("scene", [[by_request(judging)]], indirect=True)
+DEAR = {"prompt_tokens": 1_000, "completion_tokens": 1_000, "total_tokens": 2_000}
+
+
+@pytest.mark.parametrize("scene", [[by_request(judging, usage=DEAR)]], indirect=True)
 def test_experiment__largest_cost__is_never_passed_and_ends_it(scene: Scene) -> None:
-    _price(), _price("gpt-4.1")
+    _price()
+    _price("gpt-4.1")
     judge = make_evaluator(scene.project, "judge", criteria=CRITERIA, model="openai/gpt-4.1")
     dataset = scene.dataset(*(f"Question {number}" for number in range(40)))
-    # A judge's answer may cost up to 0.33 dollars, and costs 0.0001.
-    fields: dict[str, Any] = {"evaluators": [{"evaluator_id": str(judge.pk)}], "max_cost_usd": 0.335}
+    # A judge's answer may cost up to 0.34 dollars; this one costs 0.0125.
+    fields: dict[str, Any] = {"evaluators": [{"evaluator_id": str(judge.pk)}], "max_cost_usd": 0.5}
 
-    found = scene.over(dataset, {"max_tokens": 100}, **fields)
+    found = scene.over(dataset, {"max_tokens": 2_000}, **fields)
 
     assert (found["state"], found["failure_code"]) == ("failed", "budget")
     assert "max_cost_usd" in found["failure"]
     row = Experiment.objects.get(pk=found["id"])
-    costs = Decimal(len(scene.sent())) * (Decimal(11) * Decimal("2.5") + Decimal(70)) / 1_000_000
-    assert row.spent_usd == costs <= Decimal("0.335")
+    assert row.spent_usd == len(scene.sent()) * Decimal("0.0125") <= Decimal("0.5")
     assert row.reserved_usd == 0
     assert 0 < found["done_count"] < 40
 
 
 @pytest.mark.parametrize("scene", [[by_request(judging)]], indirect=True)
 def test_experiment__largest_cost_leaves_room__completes_and_books_every_request(scene: Scene) -> None:
-    _price(), _price("gpt-4.1")
+    _price()
+    _price("gpt-4.1")
     judge = make_evaluator(scene.project, "judge", criteria=CRITERIA, model="openai/gpt-4.1")
     dataset = scene.dataset("Where?", "When?")
 
-    found = scene.over(
-        dataset, {"max_tokens": 100}, evaluators=[{"evaluator_id": str(judge.pk)}], max_cost_usd=1, judge=False
-    )
+    found = scene.over(dataset, {"max_tokens": 100}, evaluators=[{"evaluator_id": str(judge.pk)}], max_cost_usd=1)
 
     row = Experiment.objects.get(pk=found["id"])
     each = (Decimal(11) * Decimal("2.5") + Decimal(70)) / 1_000_000

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from rest_framework.test import APIClient
 
+from core.roles import Role
 from gateway.experiments import queue, report
 from gateway.models import Experiment, ExperimentAnswer, ExperimentScore
+from tests.factories.core import make_staff
 from tests.factories.evaluators import make_evaluator
 from tests.factories.settings import make_settings
 from tests.fakes.scripted import Step, answer, status
@@ -235,8 +238,15 @@ def test_reader_without_content__scores__have_no_detail(scene: Scene) -> None:
     contains = make_evaluator(scene.project, value="tomorrow")
     found = scene.over(scene.dataset("Where?"), evaluators=_chosen(contains))
     ExperimentScore.objects.update(detail="It says tomorrow.")
-    rows = scene.api.get(f"{PATH}/{found['id']}/items").json()["results"]
-    assert rows[0]["answers"][0]["scores"][0]["detail"] == "It says tomorrow."
+    reader = APIClient()
+    reader.force_login(make_staff(Role.READER_WITHOUT_CONTENT, scene.project))
+
+    details = []
+    for client in (scene.api, reader):
+        answered = client.get(f"{PATH}/{found['id']}/items", headers={"x-project-id": str(scene.project.pk)})
+        details.append(answered.json()["results"][0]["answers"][0]["scores"][0]["detail"])
+
+    assert details == ["It says tomorrow.", None]
 
 
 def test_claims__answers_of_an_item__are_scored_once_all_are_there(scene: Scene) -> None:
