@@ -80,16 +80,15 @@ def draw_dataset(version: DatasetVersion, *, limit: int) -> Drawn:
 
 def some_expected(version: DatasetVersion, drawn: Drawn) -> bool:
     """Returns whether an answer is expected of any of the items."""
-    ids = [item.dataset_item_id for item in drawn.items]
     with_one = version.rows.filter(expected__isnull=False).order_by()
-    return any(with_one.filter(item_id__in=some).exists() for some in _parts(ids))
+    return any(with_one.filter(item_id__in=some).exists() for some in _parts(_ids_of(drawn)))
 
 
 def parameters_of(version: DatasetVersion, drawn: Drawn) -> Iterator[dict[str, Any]]:
     """Yields what the items say of models and the length of answers, each combination once."""
     found: set[str] = set()
     columns = {name: KeyTransform(name, "parameters") for name in ("model", "models", *_LIMITS)}
-    for some in _parts([item.dataset_item_id for item in drawn.items]):
+    for some in _parts(_ids_of(drawn)):
         rows = version.rows.filter(item_id__in=some).annotate(**{f"asked_{name}": one for name, one in columns.items()})
         for row in rows.values(*(f"asked_{name}" for name in columns)):
             fields = {name: row[f"asked_{name}"] for name in columns if row[f"asked_{name}"] is not None}
@@ -103,7 +102,11 @@ def _rows(version: DatasetVersion, ids: Sequence[UUID]) -> Iterator[DatasetItem]
         yield from version.rows.filter(item_id__in=some).only(*_COLUMNS)
 
 
-def _parts(ids: Sequence[UUID | None]) -> Iterator[Sequence[UUID | None]]:
+def _ids_of(drawn: Drawn) -> list[UUID]:
+    return [item.dataset_item_id for item in drawn.items if item.dataset_item_id is not None]
+
+
+def _parts(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
     return (ids[start : start + _ROWS_AT_ONCE] for start in range(0, len(ids), _ROWS_AT_ONCE))
 
 

@@ -96,10 +96,10 @@ def _versions(project_id: UUID, given: Sequence[NewEvaluator]) -> list[KnownVers
     if not given:
         return []
     ids = {new.evaluator_id for new in given}
-    newest = {row.pk: row for row in list_newest(project_id).filter(pk__in=ids)}
+    known: dict[UUID, Any] = {row.pk: row for row in list_newest(project_id).filter(pk__in=ids)}
     wanted: list[tuple[UUID, int]] = []
     for index, new in enumerate(given):
-        evaluator = newest.get(new.evaluator_id)
+        evaluator = known.get(new.evaluator_id)
         if evaluator is None:
             raise invalid(index, "The project has no such evaluator.", "evaluator_id")
         if evaluator.state == EvaluatorState.ARCHIVED:

@@ -92,7 +92,7 @@ def _cost(
     rates = list(_rates(price))
     dearest_input = max(getattr(one, name) for one in rates for name in _INPUT)
     dearest_output = max(getattr(one, name) for one in rates for name in _OUTPUT)
-    tokens = (dearest_input * prompt + dearest_output * limit) / _MILLION
+    tokens: Decimal = (dearest_input * prompt + dearest_output * limit) / _MILLION
     return (tokens + _fees(price)).quantize(PLACES, rounding=ROUND_UP) + 8 * PLACES  # Each class is rounded by itself.
 
 

@@ -71,11 +71,13 @@ class Inputs:
         experiment = self._experiment
         ahead = ExperimentItem.objects.filter(experiment=experiment, position__gte=item.position).order_by("position")
         wanted = dict(ahead.values_list("position", "dataset_item_id")[:_READ_AHEAD])
-        dataset = Dataset.objects.for_project(experiment.project_id).filter(pk=experiment.dataset_id).first()
+        datasets = Dataset.objects.for_project(experiment.project_id)
+        dataset = datasets.filter(pk=experiment.dataset_id).first() if experiment.dataset_id is not None else None
         rows: dict[Any, DatasetItem] = {}
         if dataset is not None:
+            ids = [item_id for item_id in wanted.values() if item_id is not None]
             in_version = list_items(dataset, version=experiment.dataset_version)
-            rows = {row.item_id: row for row in in_version.filter(item_id__in=wanted.values())}
+            rows = {row.item_id: row for row in in_version.filter(item_id__in=ids)}
         for position, item_id in {item.position: item.dataset_item_id, **wanted}.items():
             row = rows.get(item_id)
             self._kept[position] = _GONE if row is None else _of_row(row)

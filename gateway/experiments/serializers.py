@@ -52,7 +52,7 @@ class ExperimentEvaluatorSerializer(StrictSerializer):
     version = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=_MAX_VERSION, help_text="The newest if it is left out."
     )
-    required = serializers.BooleanField(
+    required = serializers.BooleanField(  # type: ignore[assignment]  # REST framework takes fields off the class
         required=False, default=True, help_text="Whether the target has to be shown not to be worse by the margin."
     )
     must_pass = serializers.BooleanField(

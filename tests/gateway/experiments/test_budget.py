@@ -24,6 +24,7 @@ from tests.gateway.experiments.conftest import MODEL, Scene, by_request
 from tests.gateway.experiments.test_scoring import CRITERIA, judging
 
 WORKERS, TASKS = 8, 10_000
+NOTHING = Decimal(0)
 MESSAGES = [{"role": "user", "content": "Hello"}]
 
 
@@ -61,7 +62,7 @@ def test_ledger__eight_workers_and_ten_thousand_tasks__never_spends_more_than_th
 
     experiment.refresh_from_db()
     spent, refused = sum((one[0] for one in found), Decimal(0)), sum(one[1] for one in found)
-    assert (experiment.spent_usd, experiment.reserved_usd) == (spent, 0)
+    assert (experiment.spent_usd, experiment.reserved_usd) == (spent, NOTHING)
     assert spent <= limit
     assert 0 < refused < TASKS
     # What is left is less than the dearest task.
@@ -174,12 +175,14 @@ def test_experiment__largest_cost_leaves_room__completes_and_books_every_request
 
     row = Experiment.objects.get(pk=found["id"])
     each = (Decimal(11) * Decimal("2.5") + Decimal(70)) / 1_000_000
-    assert (found["state"], row.spent_usd, row.reserved_usd) == ("completed", 4 * each, 0)
+    assert (found["state"], row.spent_usd, row.reserved_usd) == ("completed", 4 * each, NOTHING)
     assert found["max_cost_usd"] == 1.0
 
 
 def test_experiment__budget_of_the_project_is_spent__ends_with_its_code(scene: Scene) -> None:
     make_settings(scene.project, monthly_budget_usd=0, budget_hard_stop=True)
+
+    scene.past()
 
     found = scene.over(scene.dataset("Where?"))
 

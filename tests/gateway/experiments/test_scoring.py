@@ -61,7 +61,7 @@ def _chosen(*evaluators: Any) -> list[dict[str, Any]]:
     return [{"evaluator_id": str(evaluator.pk)} for evaluator in evaluators]
 
 
-def _scores(items: list[dict[str, Any]]) -> list[list[tuple[str, Any]]]:
+def _scores(items: list[dict[str, Any]]) -> list[list[tuple[float | None, str | None]]]:
     """Returns the values and reasons by answer."""
     return [[(score["value"], score["reason"]) for score in one["scores"]] for item in items for one in item["answers"]]
 
@@ -223,7 +223,12 @@ def test_experiment__verdict_is_there_early__cancels_the_rest(scene: Scene, monk
     dataset = scene.dataset(*(f"Question {number}" for number in range(30)))
     looks: list[Any] = []
     concluded: list[Any] = []
-    monkeypatch.setattr(report, "look", lambda experiment_id: looks.append(experiment_id) or len(looks) == 3)
+
+    def look(experiment_id: Any) -> bool:
+        looks.append(experiment_id)
+        return len(looks) == 3
+
+    monkeypatch.setattr(report, "look", look)
     monkeypatch.setattr(report, "conclude", concluded.append)
 
     found = scene.over(dataset, evaluators=_chosen(contains))
