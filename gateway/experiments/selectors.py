@@ -6,8 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery, Value
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import (
+    Case,
+    Count,
+    F,
+    Func,
+    IntegerField,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.db.models.functions import Coalesce
+from django.db.models.sql.compiler import SQLCompiler
+from typing_extensions import override
 
 from analytics.models.datasets import Dataset
 from gateway.experiments import shapes
@@ -16,7 +32,7 @@ from gateway.experiments.errors import ExperimentNotFoundError
 from gateway.experiments.evaluators import ExperimentEvaluator, evaluators_of
 from gateway.experiments.summary import AnswerFigures, ItemFigures, summarize, verdict
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
-from gateway.tables.experiment import LABELS, AnswerState
+from gateway.tables.experiment import LABELS, AnswerState, ExperimentState
 
 _ANSWER_TEXTS = ("message", "warning", "judge_error")
 
@@ -24,24 +40,40 @@ _ANSWER_TEXTS = ("message", "warning", "judge_error")
 def list_experiments(project_id: UUID, **filters: Any) -> QuerySet[Experiment]:
     """Returns the experiments, the newest first, with the numbers of their items and answers. `filters` are values of
     their columns."""
-    answers = ExperimentAnswer.objects.filter(item__experiment=OuterRef("pk"))
+    items = _count(ExperimentItem.objects.filter(experiment=OuterRef("pk")))
+    # Each item has an answer of each candidate and repeat, and of a completed experiment all are done: to count them
+    # would take longer than a page may.
+    answers = items * F("repeats") * _Length("candidates")
+    done = ExperimentAnswer.objects.filter(item__experiment=OuterRef("pk"), state=AnswerState.DONE)
+    all_done = Q(state=ExperimentState.COMPLETED, stopped_early=False)
     # Subqueries count for the rows of a page alone; a join would count for all experiments first.
     return (
         Experiment.objects.for_project(project_id)
         .filter(**filters)
         .order_by("-created_at", "-id")
         .annotate(
-            item_count=_count(ExperimentItem.objects.filter(experiment=OuterRef("pk"))),
-            answer_count=_count(answers),
-            done_count=_count(answers.filter(state=AnswerState.DONE)),
+            item_count=items,
+            answer_count=answers,
+            done_count=Case(When(all_done, then=answers), default=_count(done)),
             current_version=Subquery(Dataset.objects.filter(pk=OuterRef("dataset_id")).values("version")[:1]),
         )
     )
 
 
+class _Length(Func):
+    """The number of members of an array in JSON."""
+
+    function = "jsonb_array_length"
+    output_field = IntegerField()
+
+    @override
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, function="json_array_length", **context)
+
+
 def _count(rows: QuerySet[Any]) -> Coalesce:
     counted = rows.order_by().annotate(every=Value(1)).values("every").annotate(count=Count("pk")).values("count")
-    return Coalesce(Subquery(counted), 0)
+    return Coalesce(Subquery(counted), 0, output_field=IntegerField())
 
 
 def get_experiment(project_id: UUID, experiment_id: UUID) -> Experiment:
@@ -219,13 +251,25 @@ def _evaluator(evaluator: ExperimentEvaluator) -> shapes.ExperimentEvaluatorEntr
 
 
 def _summary(experiment: Experiment) -> list[shapes.ExperimentFigures]:
-    figures = ExperimentAnswer.objects.order_by("candidate").only(
-        "item_id", "candidate", "state", "error_code", "cost_usd", "latency_ms", "prompt_tokens",
-        "completion_tokens", "score",
+    # Thousands of answers are read as plain values: as objects they would take longer than the page may.
+    rows = (
+        ExperimentAnswer.objects.filter(item__experiment=experiment)
+        .order_by("item_id")
+        .values_list(
+            "item_id", "item__winner", "candidate", "state", "error_code", "cost_usd", "latency_ms", "prompt_tokens",
+            "completion_tokens", "score",
+        )
     )  # fmt: skip
-    items = ExperimentItem.objects.filter(experiment=experiment).prefetch_related(Prefetch("answers", figures))
+    answers: dict[int, list[AnswerFigures]] = {}
+    winners: dict[int, str] = {}
+    for item_id, winner, candidate, state, error, cost, latency, prompt, completion, score in rows:
+        figures = AnswerFigures(
+            LABELS[candidate], state == AnswerState.DONE, bool(error), cost, latency, prompt + completion, score
+        )
+        answers.setdefault(item_id, []).append(figures)
+        winners[item_id] = winner
     labels = [cast(shapes.Label, candidate.label) for candidate in candidates_of(experiment.candidates)]
-    return summarize(labels, [_figures_of(past, list(past.answers.all())) for past in items])
+    return summarize(labels, [ItemFigures(found, winners[item_id]) for item_id, found in answers.items()])
 
 
 def _figures_of(past: ExperimentItem, answers: Sequence[ExperimentAnswer]) -> ItemFigures:

@@ -129,8 +129,8 @@ def test_form__no_difference_or_nothing_matches__says_so_and_keeps_what_was_type
     none = text_of(send(ann, scene, b_temperature="0.5", user_id="nobody"))
     assert "No chat completion whose texts are stored matches" in none and 'value="nobody"' in none
 
-    too_many = text_of(send(ann, scene, b_temperature="0.5", item_limit="201"))
-    assert "less than or equal to 200" in too_many
+    too_many = text_of(send(ann, scene, b_temperature="0.5", item_limit="1001"))
+    assert "less than or equal to 1000" in too_many
     assert not Experiment.objects.exists()
 
 

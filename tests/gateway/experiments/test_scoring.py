@@ -167,6 +167,20 @@ def test_experiment__provider_down__ends_as_failed_before_all_are_tried(scene: S
     assert 36 <= len(scene.sent()) <= 4 * (9 + 4)
 
 
+@pytest.mark.parametrize("scene", [[*[answer("Tomorrow.")] * 10, status(500)]], indirect=True)
+def test_experiment__provider_goes_down_in_the_middle__ends_and_keeps_what_is_there(scene: Scene) -> None:
+    make_settings(scene.project, retry_enabled=False)
+    contains = make_evaluator(scene.project, value="tomorrow")
+    dataset = scene.dataset(*(f"Question {number}" for number in range(40)))
+
+    found = scene.over(dataset, evaluators=_chosen(contains))
+
+    assert (found["state"], found["failure_code"], found["verdict"]) == ("failed", "provider", None)
+    values = [one[0] for one in _scores(scene.items(found["id"])) if one]
+    assert values.count((1.0, "The text is there.")) == 10
+    assert {one[1] for one in values} <= {"The text is there.", "answer_failed"}
+
+
 @pytest.mark.parametrize("scene", [[failing_judge(status(500), status(500), answer("no JSON"))]], indirect=True)
 def test_judge__fails_and_talks_nonsense__is_asked_again(scene: Scene) -> None:
     make_settings(scene.project, retry_enabled=False)
