@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 from django.utils import timezone
 
-from gateway.experiments import budget, report, reuse
+from gateway.experiments import budget, reuse
 from gateway.experiments.services import end_experiment
 from gateway.models import Experiment, ExperimentAnswer, ExperimentScore
 from gateway.tables.experiment import UNFINISHED, AnswerFailure, AnswerState, ExperimentFailure, ExperimentState
@@ -62,10 +62,7 @@ def keep_claim(experiment_id: UUID) -> bool:
 def release_experiment(experiment_id: UUID, until: datetime | None) -> None:
     """Gives the experiment back, to be taken again at `until` or at once; one without open answers is completed."""
     if not _answers(experiment_id).filter(state__in=_OPEN).exists():
-        if Experiment.objects.filter(pk=experiment_id, state=ExperimentState.RUNNING).exists():
-            # The verdict comes first: after a death in between it is found once more.
-            report.conclude(experiment_id)
-            end_experiment(experiment_id, ExperimentState.COMPLETED)
+        end_experiment(experiment_id, ExperimentState.COMPLETED)
         return
     Experiment.objects.filter(pk=experiment_id, state=ExperimentState.RUNNING).update(claimed_until=until)
 

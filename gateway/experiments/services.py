@@ -16,7 +16,7 @@ from analytics.evaluators.definitions import Definition
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_samples import SampleOrder
 from core.errors import ValidationError
-from gateway.experiments import candidates, evaluators
+from gateway.experiments import candidates, evaluators, report
 from gateway.experiments.candidates import Candidate, NewCandidate
 from gateway.experiments.draw import DatasetVersion, Drawn, draw_dataset, draw_requests, some_expected, version_of
 from gateway.experiments.errors import (
@@ -209,6 +209,8 @@ def end_experiment(
         if ended:
             left = ExperimentAnswer.objects.filter(item__experiment_id=experiment_id).exclude(state=AnswerState.DONE)
             left.update(state=AnswerState.CANCELLED)
+            # No experiment has ended without its report, even if its worker dies here.
+            report.conclude(experiment_id)
     return bool(ended)
 
 

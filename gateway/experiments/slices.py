@@ -78,7 +78,6 @@ class Slice:
         async with self._looking:
             if not self._stopped and await in_database_thread(report.look, self.experiment.pk):
                 self._stopped = True
-                await in_database_thread(report.conclude, self.experiment.pk)
                 await in_database_thread(
                     end_experiment, self.experiment.pk, ExperimentState.COMPLETED, stopped_early=True
                 )
