@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,14 +13,15 @@ from analytics import urls
 from core.models import Project
 
 VIEW = "019aa000-0000-7000-8000-000000000043"
+EVALUATOR = "019aa000-0000-7000-8000-000000000044"
 SESSION, REQUEST = "chat-42", "019aa000-0000-7000-8000-000000000042"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An endpoint of analytics. `path` has `{session}`, `{request}`, `{trace}`, which is the request's, and
-    `{project}`; `store` tells whether it needs ClickHouse; `query` are its parameters, `required` those that it does
-    not do without."""
+    """An endpoint of analytics. `path` has `{session}`, `{request}`, `{trace}`, which is the request's, `{project}`,
+    `{view}` and `{evaluator}`; `store` tells whether it needs ClickHouse; `query` are its parameters, `required` those
+    that it does not do without."""
 
     method: str
     path: str
@@ -29,14 +30,23 @@ class Endpoint:
     store: bool = True
     required: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def has_body(self) -> bool:
+        return self.method in ("POST", "PATCH")
+
+    def send(self, api: APIClient) -> Callable[..., Any]:
+        """Returns the function of the client that sends this method."""
+        send: Callable[..., Any] = getattr(api, self.method.lower())
+        return send
+
     def url(self, project: Project, *, session: str = SESSION, request: str = REQUEST) -> str:
         ids = {"session": session, "request": request, "trace": request.replace("-", "")}
-        return self.path.format(project=project.pk, view=VIEW, **ids)
+        return self.path.format(project=project.pk, view=VIEW, evaluator=EVALUATOR, **ids)
 
     def call(self, api: APIClient, project: Project, query: dict[str, Any] | None = None, **ids: str) -> Any:
         url = self.url(project, **ids)
-        if self.method == "POST":
-            return api.post(url, {"project_id": str(project.pk), **self.body})
+        if self.has_body:
+            return self.send(api)(url, {"project_id": str(project.pk), **self.body})
         return api.get(url, {**self.required, **(query or {})}) if self.method == "GET" else api.delete(url)
 
 
@@ -49,6 +59,7 @@ _REQUESTS = (
 )  # fmt: skip
 _OF_SCORES = ("score_name", "score_type", "evaluator_type")
 _VIEW = {"page": "requests", "name": "of one session", "query": f"session_id={SESSION}"}
+_EVALUATOR = {"name": f"names {SESSION}", "kind": "contains", "definition": {"value": SESSION}}
 _SCORE = {"request_id": REQUEST, "score_name": "relevance", "score_value": 80}
 
 ENDPOINTS = (
@@ -88,6 +99,11 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/views", (*_PAGE, "page"), store=False),
     Endpoint("POST", "/api/llm/views", body=_VIEW, store=False),
     Endpoint("DELETE", "/api/llm/views/{view}", store=False),
+    Endpoint("GET", "/api/llm/evaluators", (*_PAGE, "state", "kind"), store=False),
+    Endpoint("POST", "/api/llm/evaluators", body=_EVALUATOR, store=False),
+    Endpoint("GET", "/api/llm/evaluators/{evaluator}", store=False),
+    Endpoint("PATCH", "/api/llm/evaluators/{evaluator}", body={"description": f"Of {SESSION}"}, store=False),
+    Endpoint("POST", "/api/llm/evaluators/{evaluator}/versions", body={"definition": {"value": SESSION}}, store=False),
     Endpoint("GET", "/api/llm/metrics/overview", (*_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/totals", (*_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/users", (*_PAGE, *_RANGE, "operation")),
@@ -141,7 +157,7 @@ def served() -> Iterator[tuple[str, str]]:
         path = prefix + str(pattern.pattern)
         if path.startswith(_OF_ROWS):
             continue
-        for name in ("session", "request", "trace", "project", "view"):
+        for name in ("session", "request", "trace", "project", "view", "evaluator"):
             for kind in ("slashed:", "uuid:", "path:", "str:", ""):
                 path = path.replace(f"<{kind}{name}_id>", f"{{{name}}}")
         for method in getattr(pattern.callback, "actions", ()):

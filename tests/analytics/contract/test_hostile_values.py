@@ -98,7 +98,7 @@ def test_id_in_a_path__any_text__answered_or_refused(api: APIClient, project: Pr
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.method == "POST"], ids=named)
+@pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.has_body], ids=named)
 def test_body__anything__answered_or_refused(api: APIClient, project: Project, endpoint: Endpoint) -> None:
     good = {"project_id": str(project.pk), **endpoint.body}
     odd = [{**good, name: value} for name in good for value in (*_ODD_JSON, *some(8))]
@@ -109,10 +109,10 @@ def test_body__anything__answered_or_refused(api: APIClient, project: Project, e
         for end in (b', "limit": 1e999}', b', "limit": ' + b"9" * 5000 + b"}", b"}trailing", b',"score":-0.0}')
     ]
     for body in (*bodies, *_NO_JSON):
-        answer = api.post(endpoint.url(project), body, content_type="application/json")
+        answer = endpoint.send(api)(endpoint.url(project), body, content_type="application/json")
 
         assert ends_well(answer), (body[:200], answer.status_code)
     for content_type in _TYPES:
-        answer = api.post(endpoint.url(project), json.dumps(good), content_type=content_type)
+        answer = endpoint.send(api)(endpoint.url(project), json.dumps(good), content_type=content_type)
 
         assert ends_well(answer), (content_type, answer.status_code)

@@ -110,7 +110,7 @@ def test_project_of_another__named_anywhere__refused(stranger: APIClient, projec
 
     for endpoint in ENDPOINTS:
         url = endpoint.url(own)
-        call = getattr(stranger, endpoint.method.lower())
+        call = endpoint.send(stranger)
         answers = [call(f"{url}?project_id={named}") for named in (other, other.upper(), project.pk.hex)]
         answers += [
             call(f"{url}?project_id={other}&project_id={mine}"),
