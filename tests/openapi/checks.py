@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from schemathesis.checks import not_a_server_error
+from typing import Any
+
+import schemathesis
+from schemathesis.checks import CheckContext, not_a_server_error
+from schemathesis.core.transport import Response
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
@@ -10,12 +14,24 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.described import check
+
+
+def body_conformance(context: CheckContext, answer: Response, case: schemathesis.Case[Any]) -> bool | None:
+    """Compares the body with its schema, and a stream event by event, which schemathesis takes for the whole."""
+    (media_type,) = answer.headers.get("content-type", [""])
+    if media_type.startswith("text/event-stream"):
+        check(case.operation.path, case.method, answer.status_code, media_type, answer.content)
+        return None
+    return response_schema_conformance(context, answer, case)
+
+
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
     content_type_conformance,
     response_headers_conformance,
-    response_schema_conformance,
+    body_conformance,
 ]
 # The number of random examples for each operation, besides the bounds of every range; all take 80 seconds of one core.
 EXAMPLES = 4
