@@ -27,14 +27,16 @@ def _served(operator: Operator, name: str) -> str:
     served: list[int] = []
 
     def is_served() -> bool:
-        """Sends one more request, and returns whether the last of them was served: workers learn of a prompt soon."""
+        """Sends one more request, and returns whether the last of them was served. Workers learn of a prompt soon, and
+        then of its version: until then they answer without it."""
         with suppress(openai.NotFoundError):
-            client.chat.completions.create(
+            raw = client.chat.completions.with_raw_response.create(
                 model="sandbox/mirror",
                 messages=[{"role": "user", "content": f"Where is parcel {len(served)}?"}],
                 extra_body={"prompt_config": name, "prompt_variables": {"user": "Ann"}},
             )
-            served.append(len(served))
+            if raw.headers.get("x-svc-prompt-version") == "1":
+                served.append(len(served))
         return len(served) == _INPUTS
 
     with operator.team.client() as client:
