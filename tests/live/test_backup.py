@@ -126,6 +126,8 @@ def test_backup__while_serving__restores_onto_the_other_kind(start_service: Star
     service = start_service()
     team, place = configured(service), str(tmp_path / "backups")
     assert send(team, "DELETE", "sessions/erased before").status_code == 204
+    # A backup made before a worker has erased the session holds its requests, which the restore then erases too.
+    wait_until(lambda: "deletion.done" in service.log_since_start, what="the end of the session")
     with Traffic(team) as traffic:
         wait_until(lambda: len(traffic.statuses) > 5, what="some requests")
         first = backup_of(done(service.var_dir, "backup", place))
