@@ -11,6 +11,7 @@ import msgspec
 from analytics.request_log.columns import Columns
 from analytics.shipper.columns import to_columns
 from analytics.shipper.dead_letters import DeadLetters
+from analytics.shipper.index_memory import count_fitting
 from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.shipper_state import Part, Plan
 
@@ -28,8 +29,11 @@ class Planned:
     frames: list[Located] | None
 
 
-def next_plan(segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows: int, max_bytes: int) -> Planned | None:
-    """Returns the oldest bytes that have not been shipped, up to the limits, and None when there are none."""
+def next_plan(
+    segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows: int, max_bytes: int, memory: int
+) -> Planned | None:
+    """Returns the oldest bytes that have not been shipped, up to the limits, and None when there are none. `memory` is
+    what the store has for an insert."""
     parts: list[Part] = []
     located: list[Located] = []
     damaged = False
@@ -47,7 +51,17 @@ def next_plan(segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows:
             max_bytes -= found.end - start
         if max_rows <= 0 or max_bytes <= 0:
             break
+    count = count_fitting([item.frame for item in located], memory)
+    if count < len(located):
+        parts, located = _up_to(parts, located[count - 1]), located[:count]
     return Planned(Plan(tuple(parts)), None if damaged else located) if parts else None
+
+
+def _up_to(parts: Sequence[Part], last: Located) -> list[Part]:
+    """Returns the parts as far as the end of their frame `last`."""
+    names = [part.segment for part in parts]
+    place = names.index(last.segment.name)
+    return [*parts[:place], Part(parts[place].segment, parts[place].start, last.frame.end)]
 
 
 def read_frames(directory: Path, plan: Plan, dead: DeadLetters) -> list[Located]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from analytics.shipper.index_memory import USUAL_COST
+
 # Both bound memory: a batch of either size takes the shipper some 160 MB. An insert has a price of its own, seven
 # microseconds for each of 20,000 records, so that a backlog of small records goes in larger ones.
 MAX_ROWS = 50_000
@@ -14,8 +16,6 @@ _MIN_SHARE = 1 / 32
 # A batch is fixed once it was tried, so that one which takes longer than a query may could never be stored. The margin
 # is for a store that becomes slower afterwards.
 _FAST, _SLOW = 0.1, 0.25
-# The store needs up to twelve times a batch's bytes in memory, most of it for the text indexes.
-_STORE_BYTES_PER_BYTE = 16
 
 
 class BatchSize:
@@ -31,7 +31,7 @@ class BatchSize:
 
     @property
     def max_bytes(self) -> int:
-        affordable = settings.CLICKHOUSE_QUERY_BYTES // _STORE_BYTES_PER_BYTE
+        affordable = settings.CLICKHOUSE_QUERY_BYTES // USUAL_COST
         return max(int(min(MAX_BYTES * self._share, affordable)), 1)
 
     def adapt(self, *, rows: int, size: int, seconds: float) -> None:

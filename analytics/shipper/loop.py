@@ -141,7 +141,11 @@ class Shipper:
         frames = None
         if not self._state.plans:
             planned = batch.next_plan(
-                self._segments(), self._state.offsets, max_rows=self._size.max_rows, max_bytes=self._size.max_bytes
+                self._segments(),
+                self._state.offsets,
+                max_rows=self._size.max_rows,
+                max_bytes=self._size.max_bytes,
+                memory=settings.CLICKHOUSE_QUERY_BYTES,
             )
             if planned is None:
                 self._delete_finished()

@@ -145,6 +145,24 @@ def test_drain__store_with_little_memory__batches_fit_into_it(spool: Path, fake:
     assert max(fake.batches) <= 10
 
 
+def test_drain__texts_that_repeat_nothing__go_in_small_batches_and_all_are_stored(
+    spool: Path, fake: FakeStore, settings: Settings
+) -> None:
+    settings.CLICKHOUSE_QUERY_BYTES = 100_000_000
+    writer = SpoolWriter(spool, segment_bytes=1 << 20)
+    entries = [make_entry(json.dumps({"messages": random.randbytes(10_000).hex()}).encode()) for _ in range(200)]
+    for entry in entries:
+        writer.append(entry)
+    writer.close()
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(entry.record.request_id for entry in entries)
+    # A batch has 1.5 MB of such texts, and would have 6 MB of others.
+    assert len(fake.batches) >= 3
+    assert max(fake.batches) <= 80
+
+
 def test_ship__living_writer__shipped_at_once_and_segment_kept(spool: Path, fake: FakeStore) -> None:
     writer = SpoolWriter(spool)
     shipper = Shipper(spool, insert=fake.insert)
