@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +14,10 @@ from pytest_django import Settings
 from analytics.clickhouse import client
 from analytics.shipper.batch_size import MAX_BYTES, MAX_ROWS, BatchSize
 from analytics.shipper.columns import to_columns
+from analytics.shipper.index_memory import count_fitting
 from analytics.spool.frames import HEADER, encode_meta
 from analytics.spool.reader import Frame
+from tests.analytics.texts import frames_of, hashes, ideographs
 from tests.factories.analytics import make_entry, uuid7
 
 _STORED = st.tuples(st.integers(0, MAX_ROWS), st.integers(0, MAX_BYTES), st.floats(0, 60))
@@ -54,3 +60,21 @@ def test_size__largest_batch_of_small_records__fits_into_the_memory_of_a_query()
     project = columns["project_id"][0]
     [(stored,)] = client.execute("SELECT count() FROM requests WHERE project_id = {p:UUID}", {"p": project})
     assert stored == MAX_ROWS // len(frames)
+
+
+@pytest.mark.usefixtures("clickhouse")
+@pytest.mark.parametrize("write", [hashes, ideographs])
+def test_size__largest_batch_of_texts_that_repeat_nothing__fits_into_the_memory_of_a_query(
+    settings: Settings, write: Callable[[random.Random], str]
+) -> None:
+    frames = [
+        msgspec.structs.replace(frame, meta=encode_meta(make_entry(frame.request).record))
+        for frame in frames_of(write, settings.CLICKHOUSE_QUERY_BYTES // 50)
+    ]
+    columns = to_columns(frames[: count_fitting(frames, settings.CLICKHOUSE_QUERY_BYTES)])
+
+    client.insert_columns("ingest", columns, token=uuid7(0))
+
+    project = columns["project_id"][0]
+    [(stored,)] = client.execute("SELECT count() FROM payloads WHERE project_id = {p:UUID}", {"p": project})
+    assert stored == len(columns["request_id"]) < len(frames)

@@ -2,79 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
-from functools import cache
 from itertools import accumulate
-from pathlib import Path
 
 import pytest
 
 from analytics.shipper.index_memory import USUAL_COST, count_fitting
-from analytics.spool.reader import Frame
-from benchmarks.record_entries import sentences, text
+from tests.analytics.texts import TEXT_BYTES, frames_of, hashes, identifiers, ideographs, numbers, pages, prose
 
-_TEXT_BYTES = 14_000
 _MEMORY = 320_000_000
-_DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-_SENTENCES = sentences()
-
-
-def prose(chance: random.Random) -> str:
-    return "".join(text(chance, _SENTENCES) for _ in range(4))
-
-
-@cache
-def _written() -> str:
-    return "".join(path.read_text("utf-8") for path in sorted(_DOCS.glob("*.md")))
-
-
-def pages(chance: random.Random) -> str:
-    written = _written()
-    start = chance.randrange(len(written) - _TEXT_BYTES)
-    return written[start : start + _TEXT_BYTES]
-
-
-def numbers(chance: random.Random) -> str:
-    return " ".join(str(chance.getrandbits(32)) for _ in range(_TEXT_BYTES // 11))
-
-
-def hashes(chance: random.Random) -> str:
-    return " ".join(f"{chance.getrandbits(128):032x}" for _ in range(_TEXT_BYTES // 33))
-
-
-def identifiers(chance: random.Random) -> str:
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
-    return " ".join("".join(chance.choices(letters, k=22)) for _ in range(_TEXT_BYTES // 23))
-
-
-def ideographs(chance: random.Random) -> str:
-    return "".join(chr(chance.randrange(0x4E00, 0x9FFF)) for _ in range(_TEXT_BYTES // 3))
-
-
-def frames_of(write: Callable[[random.Random], str], size: int, *, ascii_only: bool = False) -> list[Frame]:
-    """Returns frames of `size` bytes together."""
-    chance, frames, end = random.Random(7), [], 0
-    while end < size:
-        body = _body(write(chance), ascii_only)
-        frames.append(Frame(end, end + len(body) + 300, b"{}", body, b""))
-        end = frames[-1].end
-    return frames
-
-
-def _body(content: str, ascii_only: bool) -> bytes:
-    message = {"messages": [{"role": "user", "content": content}]}
-    return json.dumps(message, ensure_ascii=ascii_only).encode()
 
 
 @pytest.mark.parametrize("write", [prose, pages, numbers])
 def test_count__of_usual_texts__is_that_of_all_within_the_bytes_of_a_batch(
     write: Callable[[random.Random], str],
 ) -> None:
-    frames = frames_of(write, _MEMORY // USUAL_COST - 2 * _TEXT_BYTES)
+    frames = frames_of(write, _MEMORY // USUAL_COST - 2 * TEXT_BYTES)
 
     assert count_fitting(frames, _MEMORY) == len(frames)
 
@@ -104,7 +48,7 @@ def test_count__of_odd_texts_among_usual_ones__ends_where_the_odd_ones_fill_the_
 
 
 def test_count__of_one_record_beyond_the_memory__is_one() -> None:
-    frames = frames_of(identifiers, 3 * _TEXT_BYTES)
+    frames = frames_of(identifiers, 3 * TEXT_BYTES)
 
     assert count_fitting(frames, 1) == 1
     assert count_fitting([], 1) == 0
