@@ -13,8 +13,8 @@ from analytics.spool.reader import Frame
 
 # What the store needs for each byte of a batch: up to twelve times its bytes, most of it for the text indexes.
 USUAL_COST = 16
-# What it needs for each byte of texts, by the share of different words in samples of them. Prose, markup, programs and
-# numbers stay below the first share. Hashes in hexadecimal digits need fifty: they have tens of thousands of tokens,
+# What it needs for each byte of texts, by the share of different words in samples of them. Prose, markup and
+# programs stay below the first share. Hashes in hexadecimal digits need fifty: they have tens of thousands of tokens,
 # each in hundreds of rows. Where each byte may begin a token of its own, the cells take up to 160 bytes for it.
 _COSTS = ((0.9, USUAL_COST), (0.995, 64))
 _LARGEST_COST = 256

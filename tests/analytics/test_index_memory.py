@@ -9,12 +9,12 @@ from itertools import accumulate
 import pytest
 
 from analytics.shipper.index_memory import USUAL_COST, count_fitting
-from tests.analytics.texts import TEXT_BYTES, frames_of, hashes, identifiers, ideographs, numbers, pages, prose
+from tests.analytics.texts import TEXT_BYTES, frames_of, hashes, identifiers, ideographs, pages, prose
 
 _MEMORY = 320_000_000
 
 
-@pytest.mark.parametrize("write", [prose, pages, numbers])
+@pytest.mark.parametrize("write", [prose, pages])
 def test_count__of_usual_texts__is_that_of_all_within_the_bytes_of_a_batch(
     write: Callable[[random.Random], str],
 ) -> None:

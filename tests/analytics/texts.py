@@ -33,10 +33,6 @@ def pages(chance: random.Random) -> str:
     return written[start : start + TEXT_BYTES]
 
 
-def numbers(chance: random.Random) -> str:
-    return " ".join(str(chance.getrandbits(32)) for _ in range(TEXT_BYTES // 11))
-
-
 def hashes(chance: random.Random) -> str:
     return " ".join(f"{chance.getrandbits(128):032x}" for _ in range(TEXT_BYTES // 33))
 
