@@ -9,6 +9,7 @@ from itertools import accumulate
 import pytest
 
 from analytics.shipper.index_memory import USUAL_COST, count_fitting
+from analytics.spool.reader import Frame
 from tests.analytics.texts import TEXT_BYTES, frames_of, hashes, identifiers, ideographs, pages, prose
 
 _MEMORY = 320_000_000
@@ -37,6 +38,14 @@ def test_count__of_texts_that_repeat_nothing__is_of_a_small_share_of_the_memory(
 
     ends = [0, *accumulate(frame.end - frame.start for frame in frames)]
     assert _MEMORY / 300 < ends[count] <= _MEMORY / share * 1.1
+
+
+def test_count__of_lines_of_one_length_that_begin_alike__sees_their_ends() -> None:
+    chance = random.Random(7)
+    lines = b"".join(b"constant" + chance.randbytes(11).hex().encode() + b"\n." for _ in range(65_536))
+    frames = [Frame(end - len(lines), end, b"", lines, b"") for end in range(len(lines), 9 * len(lines), len(lines))]
+
+    assert count_fitting(frames, _MEMORY) < 3
 
 
 def test_count__of_odd_texts_among_usual_ones__ends_where_the_odd_ones_fill_the_memory() -> None:
