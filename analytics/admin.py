@@ -48,7 +48,7 @@ class ScoreAdmin(_ReadOnlyAdmin):
     search_help_text = "A request id, a score's name or id, or an evaluator type, in full."
     fields = [
         "project", "id", "score_id", "request_id", "score_name", "score_value", "score_type", "score_label", "reason",
-        "evaluator_type", "created_by", "created_at", "updated_at", "revision", "copy_due_at",
+        "evaluator_type", "judge_model", "created_by", "created_at", "updated_at", "revision", "copy_due_at",
     ]  # fmt: skip
 
     @admin.display(description="request", ordering="request_id")

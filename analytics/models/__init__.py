@@ -36,6 +36,7 @@ SCORE_NAME_CHARACTERS = 100
 SCORE_LABEL_CHARACTERS = 100
 EVALUATOR_CHARACTERS = 50
 REASON_CHARACTERS = 10_000
+JUDGE_MODEL_CHARACTERS = 200
 SESSION_ID_CHARACTERS = 1024
 FEEDBACK_CHARACTERS = 10_000
 ACTOR_CHARACTERS = 200
@@ -92,6 +93,8 @@ class Score(models.Model):
     score_label = models.CharField(max_length=SCORE_LABEL_CHARACTERS, blank=True, default="")
     reason = models.TextField(blank=True, default="")
     evaluator_type = models.CharField(max_length=EVALUATOR_CHARACTERS, default=DEFAULT_EVALUATOR)
+    # The model that answered as the judge; empty where none was asked or it is not known.
+    judge_model = models.CharField(max_length=JUDGE_MODEL_CHARACTERS, blank=True, default="", db_default="")
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)

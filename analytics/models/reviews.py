@@ -59,6 +59,10 @@ class ReviewQueue(models.Model):
     instructions = models.TextField(blank=True, default="")
     # The name of the scores that the agreement compares with; empty for those of `score_name`.
     compared_score_name = models.CharField(max_length=_SCORE_NAME_CHARACTERS, blank=True, default="")
+    # The evaluator that the answers of people calibrate; null for none.
+    evaluator = models.ForeignKey(
+        "analytics.Evaluator", on_delete=models.SET_NULL, null=True, blank=True, related_name="review_queues"
+    )
     state = models.CharField(max_length=6, choices=QueueState, default=QueueState.OPEN)
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from analytics.agreement import Estimate, cohens_kappa, equal_share, mean_difference, pearson
 from analytics.models import Score
 from analytics.models.reviews import ItemState, ReviewQueue, RubricKind
-from analytics.reviews.agreement import Estimate, cohens_kappa, equal_share, mean_difference, pearson
 from analytics.reviews.services import EVALUATOR
 
 _IDS_AT_ONCE = 500

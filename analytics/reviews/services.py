@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Case, IntegerField, Max, Q, QuerySet, Value, When
 from django.utils import timezone
 
-from analytics.models import Score
+from analytics.models import Evaluator, Score
 from analytics.models.reviews import ItemState, QueueState, ReviewItem, ReviewQueue
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import get_request_time
@@ -29,6 +29,7 @@ from analytics.reviews.errors import (
 from analytics.reviews.rubric import verdict_of
 from analytics.reviews.selectors import get_queue
 from analytics.scores.services import NewScore, record_score
+from core.errors import ValidationError
 
 logger = logging.getLogger("analytics.reviews")
 
@@ -55,6 +56,7 @@ class NewQueue:
     maximum: float | None = None
     instructions: str = ""
     compared_score_name: str = ""
+    evaluator_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,11 @@ class Answer:
 
 
 def create_queue(*, project_id: UUID, new: NewQueue, actor: str) -> ReviewQueue:
-    """Makes a queue of the requests that match. Raises QueueExistsError, NothingToReviewError and the errors of the
-    store."""
+    """Makes a queue of the requests that match. Raises ValidationError for an evaluator that the project does not have,
+    QueueExistsError, NothingToReviewError and the errors of the store."""
+    evaluators = Evaluator.objects.for_project(project_id)
+    if new.evaluator_id is not None and not evaluators.filter(pk=new.evaluator_id).exists():
+        raise ValidationError.of_field("evaluator_id", "There is no such evaluator in this project.")
     if ReviewQueue.objects.for_project(project_id).filter(name=new.name).exists():
         raise QueueExistsError
     chosen = sample_requests(project_id, new.filters, size=min(new.sample_size, MAX_ITEMS))

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Literal, TypedDict
 from uuid import UUID
 
+from analytics.agreement import Estimate
 from analytics.models.reviews import ReviewItem, ReviewQueue
-from analytics.reviews.agreement import Estimate
 from analytics.reviews.comparison import Agreement
 from analytics.reviews.selectors import Progress
 from analytics.wire.scores import ScoreEntry
@@ -33,6 +33,7 @@ class ReviewQueueEntry(TypedDict):
     maximum: float | None
     instructions: str
     compared_score_name: str
+    evaluator_id: UUID | None
     created_by: str
     created_at: datetime
     closed_at: datetime | None
@@ -107,6 +108,7 @@ def queue_entry(queue: ReviewQueue, progress: Progress) -> ReviewQueueEntry:
         "maximum": queue.maximum,
         "instructions": queue.instructions,
         "compared_score_name": queue.compared_score_name,
+        "evaluator_id": queue.evaluator_id,
         "created_by": queue.created_by,
         "created_at": queue.created_at,
         "closed_at": queue.closed_at,

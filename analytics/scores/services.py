@@ -21,7 +21,7 @@ from analytics.scores.sync.announcement import announce
 logger = logging.getLogger("analytics.scores")
 
 # These fields of a score may change; the others identify it.
-_CHANGEABLE = ("score_value", "score_type", "score_label", "reason", "evaluator_type")
+_CHANGEABLE = ("score_value", "score_type", "score_label", "reason", "evaluator_type", "judge_model")
 _MOVING = ("updated_at", "copy_due_at", "revision")
 _ROWS_AT_ONCE = 500
 
@@ -37,6 +37,7 @@ class NewScore:
     score_label: str = ""
     reason: str = ""
     evaluator_type: str = DEFAULT_EVALUATOR
+    judge_model: str = ""
     score_id: str = ""
 
 

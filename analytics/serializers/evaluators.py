@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from analytics.evaluators.definitions import KINDS
-from analytics.evaluators.services import NewVersion
+from analytics.evaluators.services import MAX_VERSIONS, NewVersion
 from analytics.models import Evaluator, EvaluatorVersion
 from analytics.models.evaluators import (
     DEFAULT_GOOD_FROM,
@@ -23,6 +23,10 @@ from core.wire.serializers import BodySerializer
 class EvaluatorParameters(Parameters):
     state = serializers.ChoiceField(required=False, choices=EvaluatorState.choices)
     kind = serializers.ChoiceField(required=False, choices=list(KINDS))
+
+
+class CalibrationParameters(Parameters):
+    version = serializers.IntegerField(required=False, min_value=1, max_value=MAX_VERSIONS)
 
 
 class EvaluatorVersionSerializer(serializers.ModelSerializer[EvaluatorVersion]):

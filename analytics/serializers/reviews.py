@@ -68,6 +68,9 @@ class NewReviewQueueSerializer(BodySerializer):
     compared_score_name = serializers.CharField(
         required=False, allow_blank=True, default="", max_length=SCORE_NAME_CHARACTERS
     )
+    evaluator_id = serializers.UUIDField(
+        required=False, allow_null=True, default=None, help_text="The evaluator that these labels calibrate."
+    )
 
     def validate_filter(self, value: dict[str, Any]) -> dict[str, Any]:
         given = {name: text for name, text in value.items() if text != ""}
@@ -85,6 +88,8 @@ class NewReviewQueueSerializer(BodySerializer):
             named = "minimum" if attrs["minimum"] is not None else "maximum"
             raise serializers.ValidationError({named: "Only a rubric of numbers has bounds."})
         _require_labels(attrs["kind"], attrs["labels"])
+        if attrs["evaluator_id"] is not None and attrs["kind"] == RubricKind.CATEGORY:
+            raise serializers.ValidationError({"kind": "An evaluator is calibrated by booleans or numbers."})
         return attrs
 
     def new_queue(self) -> NewQueue:

@@ -12,6 +12,7 @@ from typing_extensions import override
 from analytics.identifiers import canonical_request_id
 from analytics.models import (
     EVALUATOR_CHARACTERS,
+    JUDGE_MODEL_CHARACTERS,
     REASON_CHARACTERS,
     REQUEST_ID_CHARACTERS,
     SCORE_ID_CHARACTERS,
@@ -67,6 +68,9 @@ class ScoreItemSerializer(StrictSerializer):
     )
     reason = serializers.CharField(max_length=REASON_CHARACTERS, required=False, allow_blank=True, allow_null=True)
     evaluator_type = serializers.SlugField(max_length=EVALUATOR_CHARACTERS, required=False, allow_null=True)
+    judge_model = serializers.CharField(
+        max_length=JUDGE_MODEL_CHARACTERS, required=False, allow_blank=True, allow_null=True
+    )
     score_id = serializers.CharField(max_length=SCORE_ID_CHARACTERS, required=False, allow_null=True)
 
     def validate_request_id(self, value: str) -> str:

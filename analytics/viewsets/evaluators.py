@@ -10,8 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.evaluators import services
+from analytics.evaluators.calibration.calibrate import calibrate
+from analytics.evaluators.calibration.wire import EvaluatorCalibration, calibration_entry
 from analytics.evaluators.selectors import get_evaluator, list_evaluators
 from analytics.serializers.evaluators import (
+    CalibrationParameters,
     EvaluatorChangeSerializer,
     EvaluatorParameters,
     EvaluatorSerializer,
@@ -86,6 +89,22 @@ class EvaluatorViewSet(ProjectViewSet):
         new = self.valid_body(NewEvaluatorVersionSerializer).new_version()
         services.add_version(project_id=self.project_id, evaluator_id=evaluator_id, new=new, actor=self.actor)
         return Response(self._entry(evaluator_id), status=status.HTTP_201_CREATED)
+
+    @operation(
+        "getEvaluatorCalibration",
+        "How far an evaluator agrees with people",
+        query=[CalibrationParameters],
+        answer=EvaluatorCalibration,
+        errors=[404],
+    )
+    @action(detail=True)
+    def calibration(self, request: Request, evaluator_id: UUID) -> Response:
+        """Compares the scores of a version, the newest by default, with the labels that people gave in review queues of
+        this evaluator."""
+        given = CalibrationParameters(data=request.query_params)
+        given.is_valid(raise_exception=True)
+        found = calibrate(self.project_id, evaluator_id, given.validated_data.get("version"))
+        return Response(calibration_entry(found))
 
     def _entry(self, evaluator_id: UUID) -> object:
         return EvaluatorSerializer(get_evaluator(self.project_id, evaluator_id)).data

@@ -23,6 +23,7 @@ class ScoreEntry(TypedDict):
     score_label: str
     reason: str | None
     evaluator_type: str
+    judge_model: str
     created_by: str
     created_at: datetime
     updated_at: datetime

@@ -99,7 +99,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(EDIT, "activatePromptVersion undoActivation checkPrompt putPromptLabel deletePromptLabel"),
     **_each(EDIT, "createRollout startRollout pauseRollout promoteRollout rollbackRollout completeRollout"),
     **_each(EDIT, "tryModel compareModels listPlaygroundModels"),
-    **_each(READ, "listEvaluators getEvaluator"),
+    **_each(READ, "listEvaluators getEvaluator getEvaluatorCalibration"),
     **_each(EDIT, "createEvaluator changeEvaluator createEvaluatorVersion dryRunEvaluator"),
     **_each(READ, "listExperiments getExperiment listExperimentItems"),
     **_each(EDIT, "createExperiment estimateExperiment cancelExperiment pickExperimentWinner deleteExperiment"),

@@ -44,6 +44,7 @@ export interface Score {
   score_label?: string;
   reason?: string;
   evaluator_type?: string;
+  judge_model?: string;
   score_id?: string;
 }
 

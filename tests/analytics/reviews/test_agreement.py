@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.reviews.agreement import cohens_kappa, equal_share, mean_difference, pearson
+from analytics.agreement import cohens_kappa, equal_share, mean_difference, pearson
 from core.models import Project
 from tests.factories.reviews import make_queue
 from tests.factories.scores import make_score

@@ -44,6 +44,7 @@ def test_score__only_what_is_required__defaults_are_in_the_answer(api: APIClient
         "reason": "",
         "evaluator_type": "code",
         "created_by": made.created_by,
+        "judge_model": "",
         "revision": 1,
     }
     assert made.created_by.startswith("key:")

@@ -25,15 +25,19 @@ class Estimate:
     high: float | None
 
 
-def equal_share(pairs: Sequence[tuple[Hashable, Hashable]]) -> Estimate | None:
-    """Returns the share of pairs with equal verdicts, from 0 to 1; None without pairs."""
-    if not pairs:
+def share_of(part: int, count: int) -> Estimate | None:
+    """Returns the share that `part` is of `count`, from 0 to 1; None of nothing."""
+    if not count:
         return None
-    count = len(pairs)
-    rate, whole = sum(first == second for first, second in pairs) / count, 1 + _Z * _Z / count
+    rate, whole = part / count, 1 + _Z * _Z / count
     middle = (rate + _Z * _Z / (2 * count)) / whole
     half = _Z / whole * math.sqrt(rate * (1 - rate) / count + _Z * _Z / (4 * count * count))
     return Estimate(rate, max(0.0, middle - half), min(1.0, middle + half))
+
+
+def equal_share(pairs: Sequence[tuple[Hashable, Hashable]]) -> Estimate | None:
+    """Returns the share of pairs with equal verdicts, from 0 to 1; None without pairs."""
+    return share_of(sum(first == second for first, second in pairs), len(pairs))
 
 
 def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> Estimate | None:

@@ -1,0 +1,104 @@
+"""Works out the calibration of one version of an evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from analytics.evaluators.calibration.labels import Judged, is_good, labels_of, scores_of, verdicts_of
+from analytics.evaluators.calibration.states import Facts, Missing, State, state_of, valid_until
+from analytics.evaluators.calibration.statistics import (
+    Confusion,
+    DifferentialBias,
+    Group,
+    confusion_by_group,
+    confusion_of,
+    differential_bias,
+    flip_evidence,
+)
+from analytics.evaluators.selectors import KnownVersion, get_version
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """The labelled answers that were judged more than once, and those whose verdict is another one now."""
+
+    judged_again: int
+    to_good: int
+    to_bad: int
+
+    @property
+    def evidence(self) -> float:
+        return flip_evidence(to_good=self.to_good, to_bad=self.to_bad)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What is known of a version of an evaluator. `labelled` counts the answers with a label, `confusion` those that
+    the version judged, too."""
+
+    version: KnownVersion
+    labelled: int
+    confusion: Confusion
+    by_version: Mapping[Group, Confusion]
+    by_arm: Mapping[Group, Confusion]
+    between_versions: DifferentialBias | None
+    between_arms: DifferentialBias | None
+    flips: Flips
+    judge_models: Sequence[str]
+    labelled_at: datetime | None
+    valid_until: datetime | None
+    state: State
+    missing: Sequence[Missing]
+
+
+def calibrate(project_id: UUID, evaluator_id: UUID, number: int | None = None) -> Calibration:
+    """Returns the calibration of a version, the newest without a number. Raises EvaluatorNotFoundError,
+    EvaluatorVersionNotFoundError and the errors of the store."""
+    version = get_version(project_id, evaluator_id, number)
+    labels = labels_of(project_id, version)
+    found = verdicts_of(project_id, version, labels)
+    verdicts = [one for _, _, one in found]
+    by_version = confusion_by_group((one.version, one) for one in verdicts)
+    by_arm = confusion_by_group((one.arm, one) for one in verdicts)
+    between_versions, between_arms = differential_bias(by_version), differential_bias(by_arm)
+    flips = _flips(version, [judged for _, judged, _ in found])
+    models = {judged.latest.judge_model for _, judged, _ in found} | {_latest_model(project_id, version)}
+    facts = Facts(
+        confusion=confusion_of(verdicts),
+        differences=[one for one in (between_versions, between_arms) if one is not None],
+        labelled_at=max((label.labelled_at for label, _, _ in found), default=None),
+        models=models - {""},
+        drift=flips.evidence,
+    )
+    state, missing = state_of(facts, timezone.now())
+    return Calibration(
+        version=version,
+        labelled=len(labels),
+        confusion=facts.confusion,
+        by_version=by_version,
+        by_arm=by_arm,
+        between_versions=between_versions,
+        between_arms=between_arms,
+        flips=flips,
+        judge_models=sorted(facts.models),
+        labelled_at=facts.labelled_at,
+        valid_until=valid_until(facts),
+        state=state,
+        missing=missing,
+    )
+
+
+def _flips(version: KnownVersion, judged: Sequence[Judged]) -> Flips:
+    pairs = [(is_good(version, one.first), is_good(version, one.latest)) for one in judged if one.first != one.latest]
+    return Flips(len(pairs), to_good=pairs.count((False, True)), to_bad=pairs.count((True, False)))
+
+
+def _latest_model(project_id: UUID, version: KnownVersion) -> str:
+    """Returns the model that judged last, also where nobody labelled the answer; empty where it is not known."""
+    newest = scores_of(project_id, version).exclude(judge_model="").order_by("-created_at").first()
+    return newest.judge_model if newest is not None else ""

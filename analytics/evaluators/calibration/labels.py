@@ -1,0 +1,145 @@
+"""Reads what people and an evaluator said about the same answers.
+
+A label is the score of an item in a review queue that names the evaluator. The evaluator's own scores are those named
+`name@version` that are not by people; of several, the latest counts, as in `analytics.reviews.comparison`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from analytics.evaluators.calibration.statistics import Group, Verdicts
+from analytics.evaluators.selectors import KnownVersion
+from analytics.models import ReviewItem, Score, ScoreType
+from analytics.models.reviews import ItemState, RubricKind
+from analytics.scores.sync.requests import ScoredRequest, find_requests
+
+MAX_LABELS = 10_000
+"""So many of the newest labels count, so that a calibration takes a bounded time."""
+
+_HUMAN = "human"
+_BASELINE = "baseline"
+_AT_ONCE = 500
+_NO_UUID = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The verdict of a person about one request."""
+
+    request_id: UUID
+    is_good: bool
+    labelled_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The first and the latest score that a version of an evaluator gave one request, which are one if it was judged
+    once."""
+
+    first: Score
+    latest: Score
+
+
+def labels_of(project_id: UUID, version: KnownVersion) -> list[Label]:
+    """Returns the newest label of each request, by the score from which the version calls an answer good."""
+    items = (
+        ReviewItem.objects.filter(queue__project_id=project_id, queue__evaluator_id=version.evaluator_id)
+        .filter(state=ItemState.DONE, score_id__isnull=False, reviewed_at__isnull=False)
+        .select_related("queue")
+        .order_by("-reviewed_at", "-id")[:MAX_LABELS]
+    )
+    # The newest come last, so that they replace older ones of the same request.
+    done = list(items)[::-1]
+    values: dict[UUID, float] = {}
+    for keys in _chunks([item.score_id for item in done if item.score_id is not None]):
+        values.update(_scores(project_id).filter(pk__in=keys).values_list("pk", "score_value"))
+    found: dict[UUID, Label] = {}
+    for item in done:
+        if item.score_id in values and item.reviewed_at is not None:
+            is_good = _scaled(item, values[item.score_id]) >= version.good_from
+            found[item.request_id] = Label(item.request_id, is_good, item.reviewed_at)
+    return list(found.values())
+
+
+def judged_of(project_id: UUID, version: KnownVersion, request_ids: Sequence[UUID]) -> Mapping[UUID, Judged]:
+    """Returns what the version said about these requests, without those that it did not score."""
+    found: dict[UUID, Judged] = {}
+    for keys in _chunks(request_ids):
+        own = scores_of(project_id, version).filter(request_id__in=[str(key) for key in keys])
+        for score in own.order_by("created_at", "id"):
+            key = UUID(score.request_id)
+            found[key] = Judged(found[key].first if key in found else score, score)
+    return found
+
+
+def scores_of(project_id: UUID, version: KnownVersion) -> QuerySet[Score]:
+    """Returns the scores that a version of an evaluator gave."""
+    own = _scores(project_id).filter(score_name=version.title, score_type__in=[ScoreType.NUMBER, ScoreType.BOOLEAN])
+    return own.exclude(evaluator_type=_HUMAN)
+
+
+def verdicts_of(
+    project_id: UUID, version: KnownVersion, labels: Sequence[Label]
+) -> list[tuple[Label, Judged, Verdicts]]:
+    """Returns the labels whose answers the version judged, with both verdicts, the prompt version and the arm.
+
+    Raises the errors of the store.
+    """
+    judged = judged_of(project_id, version, [label.request_id for label in labels])
+    both = [label for label in labels if label.request_id in judged]
+    requests: dict[UUID, ScoredRequest] = {}
+    for keys in _chunks([label.request_id for label in both]):
+        requests.update(find_requests(project_id, keys))
+    return [
+        (label, judged[label.request_id], _verdicts(version, label, judged[label.request_id], requests))
+        for label in both
+    ]
+
+
+def is_good(version: KnownVersion, score: Score) -> bool:
+    return score.score_value >= version.good_from
+
+
+def _verdicts(version: KnownVersion, label: Label, judged: Judged, requests: Mapping[UUID, ScoredRequest]) -> Verdicts:
+    request = requests.get(label.request_id)
+    return Verdicts(
+        is_good(version, judged.latest),
+        label.is_good,
+        version=_version_of(request) if request is not None else None,
+        arm=_arm_of(request) if request is not None else None,
+    )
+
+
+def _version_of(request: ScoredRequest) -> Group | None:
+    if request.prompt_config_id == _NO_UUID:
+        return None
+    return Group(request.prompt_config_id, request.prompt_version, str(request.prompt_version))
+
+
+def _arm_of(request: ScoredRequest) -> Group | None:
+    if request.rollout_id == _NO_UUID or not request.variant:
+        return None
+    return Group(request.rollout_id, int(request.variant != _BASELINE), request.variant)
+
+
+def _scaled(item: ReviewItem, value: float) -> float:
+    """Returns a person's answer on the evaluators' scale from 0 to 1."""
+    queue = item.queue
+    if queue.kind != RubricKind.NUMBER or queue.minimum is None or queue.maximum is None:
+        return value
+    return (value - queue.minimum) / (queue.maximum - queue.minimum)
+
+
+def _scores(project_id: UUID) -> QuerySet[Score]:
+    return Score.objects.for_project(project_id)
+
+
+def _chunks(keys: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
+    for start in range(0, len(keys), _AT_ONCE):
+        yield keys[start : start + _AT_ONCE]

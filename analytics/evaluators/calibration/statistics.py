@@ -1,0 +1,157 @@
+"""The figures of a calibration: confusion, sensitivity, specificity, kappa, bias, and evidence of drift. Pure.
+
+A verdict is good or bad. Shares have Wilson's interval and kappa Cohen's (`analytics.agreement`). The bias is the
+difference of two paired shares, with the interval of Agresti and Min (2005); the difference of two biases combines
+theirs by squares (Zou and Donner 2008). All intervals are of 95 percent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
+from uuid import UUID
+
+from analytics.agreement import Estimate, cohens_kappa, share_of
+
+_Z = NormalDist().inv_cdf(0.975)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Group:
+    """Answers of one kind: those of version `name` of the prompt `scope`, or of the arm `name` of the rollout `scope`.
+    `place` is its place among the groups of its scope."""
+
+    scope: UUID
+    place: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What the evaluator and a person said about one answer. `version` and `arm` are None where the answer has none."""
+
+    is_good_by_evaluator: bool
+    is_good_by_person: bool
+    version: Group | None = None
+    arm: Group | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """The number of answers by both verdicts. `true` means that the person agrees."""
+
+    true_good: int
+    false_good: int
+    true_bad: int
+    false_bad: int
+
+    @property
+    def answers(self) -> int:
+        return self.true_good + self.false_good + self.true_bad + self.false_bad
+
+    @property
+    def sensitivity(self) -> Estimate | None:
+        """The share of the good answers that the evaluator calls good."""
+        return share_of(self.true_good, self.true_good + self.false_bad)
+
+    @property
+    def specificity(self) -> Estimate | None:
+        """The share of the bad answers that the evaluator calls bad."""
+        return share_of(self.true_bad, self.true_bad + self.false_good)
+
+    @property
+    def kappa(self) -> Estimate | None:
+        cells = (
+            (True, True, self.true_good),
+            (True, False, self.false_good),
+            (False, False, self.true_bad),
+            (False, True, self.false_bad),
+        )
+        return cohens_kappa([(first, second) for first, second, count in cells for _ in range(count)])
+
+    @property
+    def bias(self) -> Estimate | None:
+        """The share of answers that the evaluator calls good, less the share that people call good."""
+        count, high, low = self.answers, self.false_good, self.false_bad
+        if not count:
+            return None
+        # Agresti and Min add half an answer to each cell, so that there is an interval without any disagreement.
+        whole = count + 2
+        middle = (high - low) / whole
+        half = _Z * math.sqrt(((high + low + 1) / whole - middle**2) / whole)
+        return Estimate((high - low) / count, max(-1.0, middle - half), min(1.0, middle + half))
+
+
+@dataclass(frozen=True, slots=True)
+class DifferentialBias:
+    """The bias among the answers of `second` less that among those of `first`: what the evaluator alone makes of a
+    comparison of the two. `answers` are those of the smaller group."""
+
+    first: Group
+    second: Group
+    answers: int
+    bias: Estimate
+
+
+def confusion_of(verdicts: Iterable[Verdicts]) -> Confusion:
+    counts = Counter((one.is_good_by_evaluator, one.is_good_by_person) for one in verdicts)
+    return Confusion(
+        true_good=counts[True, True],
+        false_good=counts[True, False],
+        true_bad=counts[False, False],
+        false_bad=counts[False, True],
+    )
+
+
+def confusion_by_group(grouped: Iterable[tuple[Group | None, Verdicts]]) -> Mapping[Group, Confusion]:
+    """Returns the confusion of each group, in order; answers without a group are left out."""
+    found: dict[Group, list[Verdicts]] = {}
+    for group, verdicts in grouped:
+        if group is not None:
+            found.setdefault(group, []).append(verdicts)
+    return {group: confusion_of(found[group]) for group in sorted(found)}
+
+
+def differential_bias(by_group: Mapping[Group, Confusion]) -> DifferentialBias | None:
+    """Returns the difference of the two groups of one scope of which the smaller one has the most answers; None where
+    no scope has two."""
+    pairs = [(first, second) for first, second in combinations(sorted(by_group), 2) if first.scope == second.scope]
+    if not pairs:
+        return None
+    first, second = max(pairs, key=lambda pair: min(by_group[group].answers for group in pair))
+    answers = min(by_group[first].answers, by_group[second].answers)
+    bias = _difference(by_group[second].bias, by_group[first].bias)
+    return None if bias is None else DifferentialBias(first, second, answers, bias)
+
+
+def flip_evidence(*, to_good: int, to_bad: int) -> float:
+    """Returns the e-value against a judge whose changed verdicts are as likely to get better as worse.
+
+    McNemar's test looks at the changed verdicts alone, and of these one way has a share of a half unless the judge has
+    drifted. The value is the likelihood of a share drawn evenly from 0 to 1 against that of a half.
+    """
+    flips = to_good + to_bad
+    log_choices = math.lgamma(flips + 1) - math.lgamma(to_good + 1) - math.lgamma(to_bad + 1)
+    return math.exp(flips * math.log(2) - math.log(flips + 1) - log_choices)
+
+
+def _difference(one: Estimate | None, other: Estimate | None) -> Estimate | None:
+    bounds = _bounds([one, other])
+    if one is None or other is None or bounds is None:
+        return None
+    (low, high), (other_low, other_high) = bounds
+    value = one.value - other.value
+    # Agresti and Min's interval need not have the value in its middle, so that each side has a width of its own.
+    below = math.hypot(one.value - low, other_high - other.value)
+    above = math.hypot(high - one.value, other.value - other_low)
+    return Estimate(value, value - below, value + above)
+
+
+def _bounds(estimates: Sequence[Estimate | None]) -> list[tuple[float, float]] | None:
+    found = [(one.low, one.high) for one in estimates if one is not None]
+    known = [(low, high) for low, high in found if low is not None and high is not None]
+    return known if len(known) == len(estimates) else None
