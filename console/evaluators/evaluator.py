@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from analytics.evaluators.selectors import KnownVersion, get_evaluator, get_vers
 from analytics.evaluators.services import NewVersion, add_version, change_evaluator
 from analytics.models import Evaluator
 from analytics.models.evaluators import EvaluatorState
+from console.evaluators.calibration import calibration_panel
 from console.evaluators.editor import NameForm, editor_context
 from console.evaluators.kinds import KIND_TITLES, KindForm, kind_form
 from console.evaluators.words import in_words
@@ -26,6 +27,7 @@ from core.roles import Right
 from core.ui.formats import moment
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
+from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link, page_number
 
@@ -56,6 +58,10 @@ class EvaluatorPage(Page):
         return _shown(visit, version, _form_of(version), None)
 
     @override
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        return [calibration_panel(visit, _version(visit, route["evaluator_id"]))]
+
+    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         version, given = _version(visit, route["evaluator_id"]), visit.request.POST.dict()
@@ -69,7 +75,8 @@ class EvaluatorPage(Page):
             if named is None:
                 messages.error(visit.request, error.message)
             else:
-                return self.render(visit, **_shown(visit, version, _form_of(version), _refused(named, error)))
+                shown = _shown(visit, version, _form_of(version), _refused(named, error))
+                return self.render(visit, [calibration_panel(visit, version)], **shown)
         return HttpResponseRedirect(visit.link(self.name, version.evaluator_id))
 
     def _edit(self, visit: Visit, version: KnownVersion, given: Mapping[str, Any]) -> HttpResponseBase:
@@ -82,7 +89,7 @@ class EvaluatorPage(Page):
                 form.refuse(error)
             else:
                 return HttpResponseRedirect(visit.link(self.name, version.evaluator_id))
-        return self.render(visit, **_shown(visit, version, form, None))
+        return self.render(visit, [calibration_panel(visit, version)], **_shown(visit, version, form, None))
 
 
 def _version(visit: Visit, evaluator_id: UUID) -> KnownVersion:

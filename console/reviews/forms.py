@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -64,8 +64,24 @@ class QueueForm(forms.Form):
         help_text="The name of a judge's scores, if it is another than that above.",
     )
 
-    def __init__(self, period: Period, data: Mapping[str, Any] | None = None, query: QueryDict | None = None) -> None:
-        super().__init__(data, initial={"filter": filter_text(query) if query else ""})
+    evaluator_id = forms.ChoiceField(
+        label="Labels for the evaluator",
+        required=False,
+        help_text="The answers calibrate it. Not for labels.",
+    )
+
+    def __init__(
+        self,
+        period: Period,
+        evaluators: Sequence[tuple[str, str]],
+        data: Mapping[str, Any] | None = None,
+        query: QueryDict | None = None,
+    ) -> None:
+        chosen = query.get("evaluator_id", "") if query else ""
+        named = dict(evaluators).get(chosen, "")
+        initial = {"filter": filter_text(query) if query else "", "evaluator_id": chosen, "score_name": named}
+        super().__init__(data, initial=initial)
+        self.fields["evaluator_id"].choices = [("", "None"), *evaluators]  # type: ignore[attr-defined]
         self._period = period
         self._serializer: NewReviewQueueSerializer | None = None
 
@@ -88,8 +104,10 @@ class QueueForm(forms.Form):
 
     def _body(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:
         kind = cleaned["kind"]
+        evaluator = cleaned["evaluator_id"] or None
         names = ("name", "score_name", "kind", "instructions", "sample_size", "compared_score_name")
         body: dict[str, Any] = {name: cleaned[name] for name in names}
+        body["evaluator_id"] = evaluator
         body["filter"] = parse_parameters(cleaned["filter"])
         if cleaned["in_range"]:
             # A named range ends now, and the second that is not over yet has requests too.

@@ -12,6 +12,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from typing_extensions import override
 
+from analytics.evaluators.selectors import list_evaluators
+from analytics.models.evaluators import EvaluatorState
 from analytics.presenters import reviews
 from analytics.reviews.services import create_queue
 from console.reviews.agreement_texts import agreement_lines
@@ -42,7 +44,7 @@ class ReviewsPage(Page):
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
-        return self._form_context(visit, QueueForm(visit.period, query=query), is_open=bool(filter_text(query)))
+        return self._form_context(visit, _form(visit), is_open=bool(filter_text(query) or "evaluator_id" in query))
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -51,7 +53,7 @@ class ReviewsPage(Page):
     @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
-        form = QueueForm(visit.period, visit.request.POST.dict())
+        form = _form(visit, visit.request.POST.dict())
         if form.is_valid():
             try:
                 row = create_queue(project_id=visit.project.pk, new=form.new_queue(), actor=visit.actor)
@@ -65,6 +67,12 @@ class ReviewsPage(Page):
     def _form_context(self, visit: Visit, form: QueueForm, *, is_open: bool) -> dict[str, Any]:
         shown = {"form": form, "form_is_open": is_open, "may_edit": visit.may(Right.EDIT)}
         return {**shown, "form_address": visit.link("reviews")}
+
+
+def _form(visit: Visit, data: Mapping[str, Any] | None = None) -> QueueForm:
+    active = list_evaluators(visit.project.pk).filter(state=EvaluatorState.ACTIVE).prefetch_related(None)
+    evaluators = [(str(row.pk), row.name) for row in active]
+    return QueueForm(visit.period, evaluators, data, visit.request.GET)
 
 
 def _table(visit: Visit) -> Table:

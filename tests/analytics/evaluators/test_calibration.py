@@ -20,7 +20,7 @@ from analytics.evaluators.calibration.statistics import (
 )
 from analytics.models import Evaluator
 from core.models import Project
-from tests.factories.analytics import make_entry, store, uuid7
+from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
 from tests.factories.evaluators import make_evaluator
 from tests.factories.reviews import make_queue, queue_body
@@ -111,16 +111,11 @@ def calibration(api: APIClient, evaluator: Evaluator, expected: int = 200, **que
 def test_calibration__of_labels_and_scores__confusion_by_version_and_flips(
     api: APIClient, project: Project, spool: Path
 ) -> None:
-    ids = [uuid7(1_790_000_000_000_000 + number) for number in range(4)]
     entries = [
-        make_entry(
-            request_id=request_id,
-            project_id=str(project.pk),
-            prompt_config_id=str(PROMPT),
-            prompt_version=1 + place % 2,
-        )
-        for place, request_id in enumerate(ids)
+        make_entry(project_id=str(project.pk), prompt_config_id=str(PROMPT), prompt_version=1 + place % 2)
+        for place in range(4)
     ]
+    ids = [entry.record.request_id for entry in entries]
     store(spool, *entries)
     judge = make_evaluator(project, name="polite")
     queue = make_queue(project, request_ids=ids, kind="number", minimum=1, maximum=5, evaluator=judge)

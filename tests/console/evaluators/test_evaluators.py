@@ -304,3 +304,13 @@ def test_versions__added_by_others__are_the_next(editor: Client, project: Projec
     row = make_evaluator(project)
     add_version(project_id=project.pk, evaluator_id=row.pk, new=NewVersion({"value": "x"}), actor="api_key:1")
     assert "Save as version 3" in shown(editor, project, page(row))
+
+
+def test_calibration__without_labels__leads_to_a_queue_of_the_evaluator(editor: Client, project: Project) -> None:
+    judge = make_evaluator(project, name="polite")
+
+    text = shown(editor, project, f"{LIST}{judge.pk}/")
+    assert "Nobody has labelled answers" in text and f"evaluator_id={judge.pk}" in text
+
+    form = shown(editor, project, "/admin/reviews/", evaluator_id=str(judge.pk))
+    assert 'value="polite"' in form and f'<option value="{judge.pk}" selected>polite</option>' in form

@@ -1,0 +1,71 @@
+"""The card that says how far an evaluator agrees with people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from analytics.agreement import Estimate
+from analytics.evaluators.calibration.calibrate import Calibration, calibrate
+from analytics.evaluators.calibration.states import MIN_LABELS, MIN_LABELS_OF_EACH, Missing, State
+from analytics.evaluators.selectors import KnownVersion
+from core.roles import Right
+from core.ui.formats import share
+from core.ui.marks import status
+from core.ui.pages import Visit
+from core.ui.panels import Panel
+
+_MARKS = {State.CALIBRATED: "good", State.UNCALIBRATED: "neutral", State.STALE: "warn", State.DRIFTED: "bad"}
+_MISSING = {
+    Missing.LABELS: f"labels of at least {MIN_LABELS} answers that it scored",
+    Missing.GROUPS: f"{MIN_LABELS_OF_EACH} labels of each of two versions or arms",
+    Missing.KAPPA: "a kappa whose lower limit is 0.4",
+    Missing.DIFFERENTIAL_BIAS: "a bias that is alike in both versions or arms, within 10 points for certain",
+    Missing.RECENT_LABELS: "a label of the last 30 days",
+    Missing.JUDGE_MODEL: "labels of one model only: another model has answered as the judge",
+    Missing.STEADY_VERDICTS: "steady verdicts: judged again, answers got others",
+}
+
+
+def calibration_panel(visit: Visit, version: KnownVersion) -> Panel:
+    load = partial(_shown, visit, version)
+    return Panel("calibration", "Calibration", "evaluators/calibration.html", load)
+
+
+def _shown(visit: Visit, version: KnownVersion) -> Mapping[str, Any]:
+    found = calibrate(visit.project.pk, version.evaluator_id, version.number)
+    return {
+        "labelled": found.labelled,
+        "score_name": version.title,
+        "compared": found.confusion.answers,
+        "mark": status(found.state.value, _MARKS[found.state]),
+        "figures": list(_figures(found)),
+        "missing": [_MISSING[one] for one in found.missing],
+        "wanted": MIN_LABELS,
+        "queue_address": visit.link("reviews", evaluator_id=str(version.evaluator_id)) if visit.may(Right.EDIT) else "",
+    }
+
+
+def _figures(found: Calibration) -> Iterator[tuple[str, str]]:
+    confusion = found.confusion
+    yield "Good answers that it calls good", _share(confusion.sensitivity)
+    yield "Bad answers that it calls bad", _share(confusion.specificity)
+    kappa = confusion.kappa
+    if kappa is not None and kappa.low is not None and kappa.high is not None:
+        yield "Cohen's kappa", f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"
+    yield "Calls good, less what people call good", _points(confusion.bias)
+    for name, difference in (("versions", found.between_versions), ("arms", found.between_arms)):
+        if difference is not None:
+            pair = f"{difference.first.name} and {difference.second.name}"
+            yield f"The same between the {name} {pair}", _points(difference.bias)
+
+
+def _share(found: Estimate | None) -> str:
+    return "none yet" if found is None else f"{share(found.value)} ({share(found.low)} to {share(found.high)})"
+
+
+def _points(found: Estimate | None) -> str:
+    if found is None or found.low is None or found.high is None:
+        return "none yet"
+    return f"{found.value * 100:+.1f} points ({found.low * 100:+.1f} to {found.high * 100:+.1f})"
