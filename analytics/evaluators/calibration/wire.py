@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import TypedDict
 from uuid import UUID
 
 from analytics.agreement import Estimate
 from analytics.evaluators.calibration.calibrate import Calibration
+from analytics.evaluators.calibration.states import Missing, State
 from analytics.evaluators.calibration.statistics import Confusion, DifferentialBias, Group
 
 
@@ -63,18 +64,8 @@ class EvaluatorCalibration(TypedDict):
     evaluator_id: UUID
     version: int
     score_name: str
-    state: Literal["uncalibrated", "calibrated", "stale", "drifted"]
-    missing: list[
-        Literal[
-            "labels",
-            "groups",
-            "kappa",
-            "differential_bias",
-            "recent_labels",
-            "judge_model",
-            "steady_verdicts",
-        ]
-    ]
+    state: State
+    missing: list[Missing]
     labelled: int
     compared: int
     confusion: CalibrationConfusion
@@ -98,8 +89,8 @@ def calibration_entry(found: Calibration) -> EvaluatorCalibration:
         "evaluator_id": found.version.evaluator_id,
         "version": found.version.number,
         "score_name": found.version.title,
-        "state": found.state.value,
-        "missing": [one.value for one in found.missing],
+        "state": found.state,
+        "missing": list(found.missing),
         "labelled": found.labelled,
         "compared": confusion.answers,
         "confusion": {
