@@ -67,14 +67,14 @@ def test_size__largest_batch_of_small_records__fits_into_the_memory_of_a_query()
 def test_size__largest_batch_of_texts_that_repeat_nothing__fits_into_the_memory_of_a_query(
     settings: Settings, write: Callable[[random.Random], str]
 ) -> None:
+    project = str(uuid7(0))
     frames = [
-        msgspec.structs.replace(frame, meta=encode_meta(make_entry(frame.request).record))
+        msgspec.structs.replace(frame, meta=encode_meta(make_entry(frame.request, project_id=project).record))
         for frame in frames_of(write, settings.CLICKHOUSE_QUERY_BYTES // 50)
     ]
     columns = to_columns(frames[: count_fitting(frames, settings.CLICKHOUSE_QUERY_BYTES)])
 
     client.insert_columns("ingest", columns, token=uuid7(0))
 
-    project = columns["project_id"][0]
     [(stored,)] = client.execute("SELECT count() FROM payloads WHERE project_id = {p:UUID}", {"p": project})
     assert stored == len(columns["request_id"]) < len(frames)
