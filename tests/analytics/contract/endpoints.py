@@ -104,6 +104,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/evaluators/{evaluator}", store=False),
     Endpoint("PATCH", "/api/llm/evaluators/{evaluator}", body={"description": f"Of {SESSION}"}, store=False),
     Endpoint("POST", "/api/llm/evaluators/{evaluator}/versions", body={"definition": {"value": SESSION}}, store=False),
+    Endpoint("GET", "/api/llm/evaluators/{evaluator}/calibration", ("version",), store=False),
     Endpoint("GET", "/api/llm/metrics/overview", (*_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/totals", (*_RANGE, "operation")),
     Endpoint("GET", "/api/llm/metrics/users", (*_PAGE, *_RANGE, "operation")),

@@ -77,7 +77,11 @@ def test_owner__calls_every_endpoint__sees_its_data(stranger: APIClient, project
         "totals",
     )
     anonymous = {f"/api/llm/metrics/{name}" for name in names}
-    assert seen == {e.path for e in ENDPOINTS} - anonymous - {"/api/llm/views/{view}", "/api/llm/requests/histogram"}
+    assert seen == {e.path for e in ENDPOINTS} - anonymous - {
+        "/api/llm/views/{view}",
+        "/api/llm/requests/histogram",
+        "/api/llm/evaluators/{evaluator}/calibration",
+    }
 
 
 def test_stranger__calls_every_endpoint_with_all_ids__sees_and_changes_nothing(
