@@ -70,7 +70,7 @@ async def test_job__prompt_edited_compared_tried_and_rolled_out__within_twelve_c
     await expect(main.get_by_label("Prompt version of A").locator("option:checked")).to_have_text(
         f"{name} version 1 (active)"
     )
-    await expect(main.get_by_text(f"{_INPUTS} inputs")).to_be_visible(timeout=milliseconds)
+    await expect(main.get_by_text(f"{_INPUTS} items")).to_be_visible(timeout=milliseconds)
     await operator.click(main.get_by_role("button", name="Start", exact=True))
     await expect(main.get_by_text(f"{2 * _INPUTS} of {2 * _INPUTS} answers")).to_be_visible(timeout=milliseconds)
     await expect(main.locator("ins", has_text="three").first).to_be_visible(timeout=milliseconds)
