@@ -30,7 +30,8 @@ from gateway.experiments import shapes
 from gateway.experiments.candidates import Candidate, candidates_of
 from gateway.experiments.errors import ExperimentNotFoundError
 from gateway.experiments.evaluators import ExperimentEvaluator, evaluators_of
-from gateway.experiments.summary import AnswerFigures, ItemFigures, summarize, verdict
+from gateway.experiments.report import report_of, summary_of
+from gateway.experiments.summary import AnswerFigures, ItemFigures, verdict
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
 from gateway.tables.experiment import LABELS, AnswerState, ExperimentState
 
@@ -131,8 +132,8 @@ def experiment_entry(experiment: Experiment) -> shapes.ExperimentEntry:
 
 
 def experiment_detail(experiment: Experiment) -> shapes.ExperimentDetail:
-    """Returns an experiment with the summary of each candidate, from all its answers, and its report."""
-    return {**experiment_entry(experiment), "summary": _summary(experiment), "report": experiment.report}
+    """Returns an experiment with the summary of each candidate and its report."""
+    return {**experiment_entry(experiment), "summary": summary_of(experiment), "report": report_of(experiment)}
 
 
 def item_entry(past: ExperimentItem, *, sees_content: bool) -> shapes.ExperimentItemEntry:
@@ -250,28 +251,6 @@ def _evaluator(evaluator: ExperimentEvaluator) -> shapes.ExperimentEvaluatorEntr
     }
 
 
-def _summary(experiment: Experiment) -> list[shapes.ExperimentFigures]:
-    # Thousands of answers are read as plain values: as objects they would take longer than the page may.
-    rows = (
-        ExperimentAnswer.objects.filter(item__experiment=experiment)
-        .order_by("item_id")
-        .values_list(
-            "item_id", "item__winner", "candidate", "state", "error_code", "cost_usd", "latency_ms", "prompt_tokens",
-            "completion_tokens", "score",
-        )
-    )  # fmt: skip
-    answers: dict[int, list[AnswerFigures]] = {}
-    winners: dict[int, str] = {}
-    for item_id, winner, candidate, state, error, cost, latency, prompt, completion, score in rows:
-        figures = AnswerFigures(
-            LABELS[candidate], state == AnswerState.DONE, bool(error), cost, latency, prompt + completion, score
-        )
-        answers.setdefault(item_id, []).append(figures)
-        winners[item_id] = winner
-    labels = [cast(shapes.Label, candidate.label) for candidate in candidates_of(experiment.candidates)]
-    return summarize(labels, [ItemFigures(found, winners[item_id]) for item_id, found in answers.items()])
-
-
 def _figures_of(past: ExperimentItem, answers: Sequence[ExperimentAnswer]) -> ItemFigures:
     return ItemFigures([_answer_figures(answer) for answer in answers], past.winner)
 
@@ -281,8 +260,5 @@ def _answer_figures(answer: ExperimentAnswer) -> AnswerFigures:
         label=LABELS[answer.candidate],
         is_done=answer.state == AnswerState.DONE,
         failed=bool(answer.error_code),
-        cost_usd=answer.cost_usd,
-        latency_ms=answer.latency_ms,
-        total_tokens=answer.prompt_tokens + answer.completion_tokens,
         score=answer.score,
     )

@@ -196,7 +196,7 @@ def end_experiment(
     stopped_early: bool = False,
 ) -> bool:
     """Moves an experiment into a final state once, and returns whether this call did. Answers that are not done are
-    cancelled."""
+    cancelled, and the report is written."""
     with transaction.atomic():
         ended = Experiment.objects.filter(pk=experiment_id, state__in=UNFINISHED).update(
             state=state,
@@ -222,6 +222,7 @@ def pick_winner(*, project_id: UUID, experiment_id: UUID, position: int, winner:
         raise ExperimentItemNotFoundError
     past.winner, past.winner_by = winner, actor if winner else ""
     past.save(update_fields=["winner", "winner_by"])
+    report.keep_summary(experiment_id)
     return past
 
 

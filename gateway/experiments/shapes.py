@@ -74,6 +74,15 @@ class ExperimentEntry(TypedDict):
     done_count: int
 
 
+class CandidateScores(TypedDict):
+    """The mean score that one evaluator gave the answers of a candidate, and how many of them have no score."""
+
+    evaluator: str
+    mean: float | None
+    scored: int
+    unscored: int
+
+
 class ExperimentFigures(TypedDict):
     label: Label
     answered: int
@@ -90,6 +99,7 @@ class ExperimentFigures(TypedDict):
     win_rate: float | None
     win_rate_low: float | None
     win_rate_high: float | None
+    scores: list[CandidateScores]
 
 
 class EvaluatorUnscored(TypedDict):

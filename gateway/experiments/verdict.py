@@ -9,7 +9,7 @@ passed. All else is *undecided*.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -32,6 +32,14 @@ class Verdict(StrEnum):
     PASSED = "passed"
     WORSE = "worse"
     UNDECIDED = "undecided"
+
+
+def is_final(verdict: Verdict, rules: Iterable[Rule]) -> bool:
+    """Returns whether further items are not waited for: a target that is worse stays so, and one that passed has shown
+    enough unless an evaluator must pass on every item."""
+    if verdict is Verdict.PASSED:
+        return not any(rule.must_pass for rule in rules)
+    return verdict is Verdict.WORSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +72,31 @@ class Course:
             self.newly_failed.append(position)
 
     @property
+    def good_rate(self) -> float | None:
+        """The share of all items on which the target is good; a missing score is not."""
+        return self.good / self.process.pairs if self.process.pairs else None
+
+    @property
     def passes(self) -> bool:
-        return self._is_safe and (not self.rule.is_required or self._is_not_worse)
+        return self.has_scores and self.is_safe and (not self.rule.is_required or self.is_not_worse)
 
     @property
-    def _is_not_worse(self) -> bool:
-        return self.process.peak_not_worse >= math.log(NOT_WORSE) and self.process.missing_share <= MOST_MISSING
+    def has_scores(self) -> bool:
+        """Whether few enough pairs lack a score for anything to pass."""
+        return self.process.pairs > 0 and self.process.missing_share <= MOST_MISSING
 
     @property
-    def _is_safe(self) -> bool:
+    def is_not_worse(self) -> bool:
+        return self.process.peak_not_worse >= math.log(NOT_WORSE)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether the target failed nowhere that it must not."""
         if not self.rule.must_pass:
             return True
         if self.rule.min_rate is None:
             return not self.newly_failed
-        return self.process.pairs > 0 and self.good >= self.rule.min_rate * self.process.pairs
+        return self.good >= self.rule.min_rate * self.process.pairs
 
 
 @dataclass(slots=True)
@@ -107,18 +126,22 @@ class Courses:
     def verdict(self) -> Verdict:
         if self.peak_worse >= math.log(WORSE):
             return Verdict.WORSE
-        required = [course for course in self.by_evaluator.values() if course.rule.is_required or course.rule.must_pass]
-        if required and all(course.passes for course in required):
+        deciding = self.deciding
+        if deciding and all(course.passes for course in deciding.values()):
             return Verdict.PASSED
         return Verdict.UNDECIDED
 
+    @property
+    def deciding(self) -> Mapping[str, Course]:
+        """The courses without which nothing passes."""
+        return {
+            name: course
+            for name, course in self.by_evaluator.items()
+            if course.rule.is_required or course.rule.must_pass
+        }
+
     def may_stop(self) -> bool:
-        """Returns whether further items can change nothing: a target that is worse stays so, and one that passed does
-        unless an evaluator must pass on every item."""
-        verdict = self.verdict()
-        if verdict is Verdict.PASSED:
-            return not any(rule.must_pass for rule in self.rules.values())
-        return verdict is Verdict.WORSE
+        return is_final(self.verdict(), self.rules.values())
 
     def worse_tags(self) -> list[tuple[str, str]]:
         """Returns the pairs of evaluator and tag in which the target is worse, by e-BH: of those that are named, at
