@@ -21,14 +21,26 @@ _BOTH_GOOD, _WON, _LOST = Pair(1.0, 1.0), Pair(1.0, 0.0), Pair(0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`discordant` is the share of items whose answers are not alike; `loss` the share by which the target loses."""
+    """`discordant` is the share of items whose answers are not alike; `loss` the share by which the target loses. Of
+    the target's scores a share of `missing` is not there; with `repeats` a pair has the means of so many answers."""
 
     items: int
     discordant: float
     loss: float
     evaluators: int = 1
+    missing: float = 0.0
+    repeats: int = 1
 
     def pair(self, rng: random.Random) -> Pair:
+        pairs = [self._one(rng) for _ in range(self.repeats)]
+        baseline = fmean(pair.baseline or 0.0 for pair in pairs)
+        if any(pair.target is None for pair in pairs):
+            return Pair(None, baseline)
+        return Pair(fmean(pair.target or 0.0 for pair in pairs), baseline)
+
+    def _one(self, rng: random.Random) -> Pair:
+        if self.missing and rng.random() < self.missing:
+            return Pair(None, 1.0)
         drawn = rng.random()
         if drawn < (self.discordant + self.loss) / 2:
             return _LOST
@@ -43,6 +55,10 @@ WORLDS = (
     World(400, 0.20, 0.0, evaluators=3),
     World(400, 0.20, 0.10),
     World(400, 0.20, 0.15),
+    World(400, 0.20, 0.0, missing=0.15),
+    World(400, 0.20, 0.0, missing=0.30),
+    World(400, 0.20, 0.0, repeats=3),
+    World(400, 0.20, 0.10, repeats=3),
 )
 
 
@@ -61,15 +77,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=2000)
     runs: int = parser.parse_args().runs
-    print("| Items | Evaluators | Discordant | Truly lower by | Passed | Worse | Items needed, mean |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| Items | Evaluators | Repeats | Discordant | Missing | Truly lower by | Passed | Worse | Items needed, mean |"
+    )
+    print(f"|{'---|' * 9}")
     for number, world in enumerate(WORLDS):
         rng = random.Random(number)
         ends = [run(world, rng) for _ in range(runs)]
         counts = Counter(verdict for verdict, _ in ends)
         passed, worse = (_share(counts[verdict], runs) for verdict in (Verdict.PASSED, Verdict.WORSE))
         print(
-            f"| {world.items} | {world.evaluators} | {world.discordant:.0%} | {world.loss * 100:.0f} points "
+            f"| {world.items} | {world.evaluators} | {world.repeats} | {world.discordant:.0%} | {world.missing:.0%} "
+            f"| {world.loss * 100:.0f} points "
             f"| {passed} | {worse} | {fmean(items for _, items in ends):.0f} |"
         )
 

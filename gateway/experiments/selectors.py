@@ -39,8 +39,8 @@ _ANSWER_TEXTS = ("message", "warning", "judge_error")
 
 
 def list_experiments(project_id: UUID, **filters: Any) -> QuerySet[Experiment]:
-    """Returns the experiments, the newest first, with the numbers of their items and answers. `filters` are values of
-    their columns."""
+    """Returns the experiments, the newest first, with the numbers of their items and answers and without their reports.
+    `filters` are values of their columns."""
     items = _count(ExperimentItem.objects.filter(experiment=OuterRef("pk")))
     # Each item has an answer of each candidate and repeat, and of a completed experiment all are done: to count them
     # would take longer than a page may.
@@ -52,6 +52,7 @@ def list_experiments(project_id: UUID, **filters: Any) -> QuerySet[Experiment]:
         Experiment.objects.for_project(project_id)
         .filter(**filters)
         .order_by("-created_at", "-id")
+        .defer("report")
         .annotate(
             item_count=items,
             answer_count=answers,
@@ -78,8 +79,8 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
 
 
 def get_experiment(project_id: UUID, experiment_id: UUID) -> Experiment:
-    """Returns an experiment as `list_experiments` does. Raises ExperimentNotFoundError."""
-    experiment = list_experiments(project_id).filter(pk=experiment_id).first()
+    """Returns an experiment as `list_experiments` does, with its report. Raises ExperimentNotFoundError."""
+    experiment = list_experiments(project_id).defer(None).filter(pk=experiment_id).first()
     if experiment is None:
         raise ExperimentNotFoundError
     return experiment
