@@ -8,6 +8,11 @@ class GatewayConfig(AppConfig):
 
     @override
     def ready(self) -> None:
-        from gateway import signals  # Models can be imported only once all apps are loaded.
+        # Models can be imported only once all apps are loaded.
+        from gateway import signals
+        from gateway.experiments.gate import experiment_gate
+        from rollouts.gate.registry import register
+        from rollouts.models import Gate
 
         signals.connect()
+        register(Gate.EXPERIMENT, experiment_gate)

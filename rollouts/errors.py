@@ -8,10 +8,13 @@ ApplicationError
 └── ConflictError
     ├── RolloutExistsError       409: the config has an active rollout
     ├── RefusedTransitionError   409: the status does not allow it
+    ├── GateNotPassedError       409: what the gate asks for is not shown
     └── RolloutMovedError        409: somebody else was faster
 """
 
 from __future__ import annotations
+
+from uuid import UUID
 
 from core.errors import ConflictError, NotFoundError, ValidationError
 
@@ -37,6 +40,16 @@ class RolloutExistsError(ConflictError):
 
 class RefusedTransitionError(ConflictError):
     code = "transition_refused"
+
+
+class GateNotPassedError(ConflictError):
+    """Raised with what is missing in a sentence, and the experiment that comes nearest to passing."""
+
+    code = "gate_not_passed"
+
+    def __init__(self, missing: str, experiment_id: UUID | None) -> None:
+        details = {"gate": [missing], **({"experiment_id": [str(experiment_id)]} if experiment_id else {})}
+        super().__init__(f"The gate is not passed. {missing}", details=details)
 
 
 class RolloutMovedError(ConflictError):

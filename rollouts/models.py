@@ -25,6 +25,13 @@ class Mode(models.TextChoices):
     MANUAL = "manual"
 
 
+class Gate(models.TextChoices):
+    """What has to be shown before a rollout may begin. Each but `none` has a check in `gate.registry`."""
+
+    NONE = "none"
+    EXPERIMENT = "experiment"  # An experiment over a data set, in which the target passed against the baseline.
+
+
 class StageStatus(models.TextChoices):
     """The status of a stage. It is derived from the rollout and not stored."""
 
@@ -54,6 +61,9 @@ class Rollout(models.Model):
     # The fields of `evaluation.Policy` that differ from its defaults: the action for each failing metric, and how much
     # more the target may cost.
     policy = models.JSONField(default=dict)
+    gate = models.CharField(max_length=10, choices=Gate, default=Gate.NONE, db_default=Gate.NONE.value)
+    # The data set that the gate asks for, which may have been deleted since; null for any of the project's.
+    gate_dataset_id = models.UUIDField(null=True)
     status = models.CharField(
         max_length=11, choices=[(item.value, item.value) for item in Status], default=Status.PENDING.value
     )
@@ -125,7 +135,8 @@ class RolloutTransition(models.Model):
     to_stage = models.PositiveSmallIntegerField(default=0)
     actor = models.CharField(max_length=ACTOR_CHARACTERS)
     reason = models.TextField(blank=True, default="")
-    # The figures of the latest verdict at that time are empty when there was none.
+    # The figures of the latest verdict at that time are empty when there was none. Those of a transition that opened a
+    # gate have its `gate` (see `gate.state`).
     figures = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -141,6 +152,11 @@ class RolloutTransition(models.Model):
         if not self._state.adding:
             raise TypeError("A RolloutTransition is never changed once it is stored")
         super().save(*args, **kwargs)
+
+    def audited_values(self) -> dict[str, Any]:
+        """Returns what the audit log says of the gate that the transition opened."""
+        gate = self.figures.get("gate") or {}
+        return {f"gate.{name}": gate[name] for name in ("state", "experiment_id", "missing") if gate.get(name)}
 
 
 class RolloutEvaluation(models.Model):

@@ -8,13 +8,15 @@ from datetime import datetime
 from itertools import starmap
 from uuid import UUID
 
-from django.db.models import F, Prefetch, QuerySet, prefetch_related_objects
+from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery, prefetch_related_objects
 from django_filters import rest_framework as filters
 
+from analytics.models import Dataset
 from core.lookup.registry import Kind, Match, as_uuid, finds
 from prompts.models import PromptConfig
 from rollouts.allocation import AllocationType
 from rollouts.errors import RolloutNotFoundError
+from rollouts.gate.state import Standing, standings
 from rollouts.models import Rollout, RolloutStage, RolloutTransition
 from rollouts.states import Status, Transition
 
@@ -80,6 +82,9 @@ _ROLLED_BACK = Prefetch(
     ).only("id", "config_id", "target_version_id", "ended_at"),
     to_attr="rolled_back",
 )
+_FIRST_MOVE = Prefetch(
+    "transitions", queryset=RolloutTransition.objects.filter(from_status=Status.PENDING.value), to_attr="first_moves"
+)
 
 
 def running_rollouts(project_id: UUID) -> Mapping[UUID, RolloutRecord]:
@@ -125,7 +130,9 @@ def list_rollouts(project_id: UUID) -> QuerySet[Rollout]:
     )
     # The evaluation's state is large and is not shown.
     rollouts = rollouts.defer("evaluation__initial", "evaluation__state", "evaluation__counted_open")
-    return rollouts.prefetch_related("stages", _ROLLED_BACK).order_by("-created_at", "-id")
+    datasets = Dataset.objects.filter(pk=OuterRef("gate_dataset_id"), project=OuterRef("project_id"))
+    rollouts = rollouts.annotate(gate_dataset_name=Subquery(datasets.values("name")))
+    return rollouts.prefetch_related("stages", _ROLLED_BACK, _FIRST_MOVE).order_by("-created_at", "-id")
 
 
 def get_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
@@ -174,6 +181,17 @@ def earlier_rollbacks(rollout: Rollout) -> list[EarlierRollback]:
     same = [row for row in rows if row.target_version_id == rollout.target_version_id]
     before = [(row.pk, row.ended_at) for row in same if row.ended_at and row.ended_at <= rollout.created_at]
     return sorted(starmap(EarlierRollback, before), key=lambda one: one.ended_at, reverse=True)
+
+
+def gates(rollouts: Sequence[Rollout]) -> Mapping[UUID, Standing]:
+    """Returns by rollout where its gate stands. The rows are those of `list_rollouts`; the pending ones among them need
+    one query together."""
+    first: dict[UUID, RolloutTransition] = {
+        row.pk: move
+        for row in rollouts
+        for move in row.first_moves  # type: ignore[attr-defined]
+    }
+    return standings(rollouts, first)
 
 
 @finds(Kind.ROLLOUT)

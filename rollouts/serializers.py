@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 from typing_extensions import override
@@ -14,16 +16,18 @@ from rollouts import shapes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, to_json
 from rollouts.evaluation.policy import ALPHA
+from rollouts.gate.state import Standing
 from rollouts.models import (
     NAME_CHARACTERS,
     REASON_CHARACTERS,
+    Gate,
     Mode,
     Rollout,
     RolloutStage,
     RolloutTransition,
     StageStatus,
 )
-from rollouts.selectors import current_stage, earlier_rollbacks
+from rollouts.selectors import current_stage, earlier_rollbacks, gates
 from rollouts.services import NewRollout
 from rollouts.states import StageError, Status, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
@@ -52,6 +56,17 @@ class TransitionSerializer(serializers.ModelSerializer[RolloutTransition]):
         read_only_fields = fields
 
 
+class RolloutListSerializer(serializers.ListSerializer[Rollout]):
+    """Rollouts whose gates are looked up together."""
+
+    @override
+    def to_representation(self, data: Any) -> Any:
+        rows = list(data)
+        each: Any = self.child
+        each.gates = gates(rows)
+        return super().to_representation(rows)
+
+
 class RolloutSerializer(serializers.ModelSerializer[Rollout]):
     """`current_stage` and `current_weight` are null before the start; `evaluation` is null before the first verdict.
 
@@ -59,10 +74,14 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
     them had its own chance of a false verdict, and this one has it again.
     """
 
+    gates: Mapping[UUID, Standing] = {}
+    """Those of a list, which sets them before its rows are shown."""
+
     config_name = serializers.CharField(source="config.name", read_only=True)
     baseline_version_number = serializers.IntegerField(source="baseline_version.number", read_only=True)
     target_version_number = serializers.IntegerField(source="target_version.number", read_only=True)
     policy = serializers.SerializerMethodField()
+    gate = serializers.SerializerMethodField()
     current_stage = serializers.SerializerMethodField()
     current_weight = serializers.SerializerMethodField()
     stages = serializers.SerializerMethodField()
@@ -73,10 +92,15 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
         model = Rollout
         fields = [*shapes.RolloutEntry.__annotations__]
         read_only_fields = fields
+        list_serializer_class = RolloutListSerializer
 
     def get_policy(self, rollout: Rollout) -> dict[str, Any]:
         shown: dict[str, Any] = to_json(policy_of(rollout))
         return shown
+
+    def get_gate(self, rollout: Rollout) -> dict[str, Any]:
+        known = self.gates or gates([rollout])
+        return gate_shown(rollout, known[rollout.pk])
 
     def get_current_stage(self, rollout: Rollout) -> int | None:
         return rollout.current_stage or None
@@ -146,6 +170,8 @@ class NewRolloutSerializer(PlanSerializer):
     name = serializers.CharField(max_length=NAME_CHARACTERS, required=False, allow_blank=True, default="")
     mode = serializers.ChoiceField(choices=Mode.choices, default=Mode.MANUAL.value)
     policy = PolicySerializer(required=False)
+    gate = serializers.ChoiceField(choices=Gate.choices, default=Gate.NONE.value)
+    gate_dataset_id = serializers.UUIDField(required=False, allow_null=True, default=None)
 
     def new_rollout(self) -> NewRollout:
         data = self.validated_data
@@ -157,6 +183,8 @@ class NewRolloutSerializer(PlanSerializer):
             allocation_type=AllocationType(data["allocation_type"]),
             stages=data["stages"],
             policy=dict(data.get("policy") or {}),
+            gate=Gate(data["gate"]),
+            gate_dataset_id=data["gate_dataset_id"],
         )
 
 
@@ -169,8 +197,30 @@ def earlier_rollbacks_shown(rollout: Rollout) -> dict[str, Any]:
     }
 
 
+def gate_shown(rollout: Rollout, standing: Standing) -> dict[str, Any]:
+    """Returns where the gate of a row of `list_rollouts` stands. The name of its data set is null once that is
+    deleted."""
+    dataset_id = rollout.gate_dataset_id
+    name: str | None = rollout.gate_dataset_name if dataset_id else None  # type: ignore[attr-defined]
+    return {
+        "kind": rollout.gate,
+        "dataset": {"id": dataset_id, "name": name} if dataset_id else None,
+        "state": standing.state.value,
+        "experiment_id": standing.experiment_id,
+        "reason": standing.reason or None,
+        "by": standing.by or None,
+    }
+
+
 class MoveSerializer(BodySerializer):
     reason = serializers.CharField(max_length=REASON_CHARACTERS, required=False, allow_blank=True, default="")
+
+
+class BeginningSerializer(MoveSerializer):
+    """The body of a transition that may give the target its first traffic. With `override_gate`, which takes a reason,
+    it does so although the gate is not passed."""
+
+    override_gate = serializers.BooleanField(required=False, default=False)
 
 
 class PromotionSerializer(MoveSerializer):

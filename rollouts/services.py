@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from analytics.models import Dataset
 from prompts.errors import ConfigNotFoundError
 from prompts.models import PromptConfig, PromptVersion
 from prompts.services import activate_for_rollout, set_rollout_active
@@ -24,11 +25,13 @@ from rollouts.errors import (
     RolloutMovedError,
     RolloutNotFoundError,
 )
-from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutStage, RolloutTransition
+from rollouts.gate.state import opened
+from rollouts.models import Gate, Mode, Rollout, RolloutEvaluation, RolloutStage, RolloutTransition
 from rollouts.states import ACTIVE, DEFAULT_STAGES, Position, Stage, Status, Transition, TransitionError, after
 
 AUTOMATIC = "auto"
 """The actor of transitions that the evaluation makes."""
+OVERRIDE_TAKES_REASON = "Say why the gate is overridden."
 
 logger = logging.getLogger("rollouts")
 
@@ -45,14 +48,18 @@ class NewRollout:
     allocation_type: AllocationType = AllocationType.RANDOM
     stages: Sequence[Stage] = DEFAULT_STAGES
     policy: Mapping[str, Any] = field(default_factory=dict)
+    gate: Gate = Gate.NONE
+    gate_dataset_id: UUID | None = None
 
 
 def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
     """Creates a pending rollout from the config's active version to the target.
 
     Raises ConfigNotFoundError, RolloutExistsError while another rollout is active, and InvalidRolloutError for a
-    target that is the active version or not a version of the config.
+    target that is the active version or not a version of the config, and for a data set of its gate that the project
+    does not have.
     """
+    _require_dataset(project_id, new)
     with transaction.atomic():
         config = _locked_config(new.config_id, project_id)
         if Rollout.objects.filter(config=config, status__in=[status.value for status in ACTIVE]).exists():
@@ -69,6 +76,8 @@ def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
             mode=new.mode,
             allocation_type=new.allocation_type.value,
             policy=dict(new.policy),
+            gate=new.gate,
+            gate_dataset_id=new.gate_dataset_id,
             created_by=actor,
         )
         stages = [RolloutStage(rollout=row, number=i, **s._asdict()) for i, s in enumerate(new.stages, start=1)]
@@ -82,10 +91,13 @@ def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
     return row
 
 
-def start_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
+def start_rollout(
+    *, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "", override_gate: bool = False
+) -> Rollout:
     """Starts a pending rollout at its first stage, or resumes a paused one at its stage. Raises
-    RolloutNotFoundError, RefusedTransitionError."""
-    return _move(project_id, rollout_id, Transition.START, actor, reason)
+    RolloutNotFoundError, RefusedTransitionError, and GateNotPassedError unless the gate is overridden, which takes a
+    reason: InvalidRolloutError without one."""
+    return _move(project_id, rollout_id, Transition.START, actor, reason, override_gate=override_gate)
 
 
 def pause_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
@@ -124,10 +136,12 @@ def roll_back_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason:
     return _move(project_id, rollout_id, Transition.ROLL_BACK, actor, reason)
 
 
-def complete_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
-    """Completes a rollout without its remaining stages: the target becomes the config's active version. Raises
-    RolloutNotFoundError, RefusedTransitionError."""
-    return _move(project_id, rollout_id, Transition.COMPLETE, actor, reason)
+def complete_rollout(
+    *, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "", override_gate: bool = False
+) -> Rollout:
+    """Completes a rollout without its remaining stages: the target becomes the config's active version. Raises what
+    `start_rollout` does; a rollout that has begun has passed its gate."""
+    return _move(project_id, rollout_id, Transition.COMPLETE, actor, reason, override_gate=override_gate)
 
 
 def locked_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
@@ -147,15 +161,25 @@ def locked_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
 
 
 def apply_transition(
-    row: Rollout, transition: Transition, *, actor: str, reason: str = "", figures: Mapping[str, Any] | None = None
+    row: Rollout,
+    transition: Transition,
+    *,
+    actor: str,
+    reason: str = "",
+    figures: Mapping[str, Any] | None = None,
+    override_gate: bool = False,
 ) -> None:
-    """Makes one transition of a rollout that `locked_rollout` returned. Raises RefusedTransitionError."""
+    """Makes one transition of a rollout that `locked_rollout` returned. Raises RefusedTransitionError and
+    GateNotPassedError."""
     stages = {stage.number: stage for stage in RolloutStage.objects.filter(rollout=row)}
     before = Position(Status(row.status), row.current_stage)
     try:
         then = after(transition, before, len(stages))
     except TransitionError as error:
         raise RefusedTransitionError(str(error)) from None
+    # Whatever gives the target its first traffic passes the gate here.
+    begins = before.status is Status.PENDING and then.status is not Status.ROLLED_BACK
+    gate = opened(row, reason=reason, override=override_gate) if begins else {}
     now = timezone.now()
     _set_clock(row, before, then, now)
     row.status, row.current_stage = then.status.value, then.stage
@@ -170,7 +194,7 @@ def apply_transition(
         to_stage=then.stage,
         actor=actor,
         reason=reason,
-        figures=dict(figures or {}),
+        figures={**(figures or {}), **gate},
     )
     if then.status.is_terminal:
         _release_config(row, then.status, actor)
@@ -187,13 +211,17 @@ def _move(
     actor: str,
     reason: str,
     check: Callable[[Rollout], None] | None = None,
+    *,
+    override_gate: bool = False,
 ) -> Rollout:
+    if override_gate and not reason.strip():
+        raise InvalidRolloutError("reason", OVERRIDE_TAKES_REASON)
     with transaction.atomic():
         row = locked_rollout(project_id, rollout_id)
         if check is not None:
             check(row)
         latest = RolloutEvaluation.objects.filter(rollout=row).values_list("verdict", flat=True).first()
-        apply_transition(row, transition, actor=actor, reason=reason, figures=latest)
+        apply_transition(row, transition, actor=actor, reason=reason, figures=latest, override_gate=override_gate)
     return row
 
 
@@ -202,6 +230,16 @@ def _locked_config(config_id: UUID, project_id: UUID) -> PromptConfig:
     if row is None:
         raise ConfigNotFoundError
     return row
+
+
+def _require_dataset(project_id: UUID, new: NewRollout) -> None:
+    """Raises InvalidRolloutError."""
+    if new.gate_dataset_id is None:
+        return
+    if new.gate == Gate.NONE:
+        raise InvalidRolloutError("gate_dataset_id", f"Takes a gate: `{Gate.EXPERIMENT}`.")
+    if not Dataset.objects.for_project(project_id).filter(pk=new.gate_dataset_id).exists():
+        raise InvalidRolloutError("gate_dataset_id", "The project has no such data set.")
 
 
 def _target(config: PromptConfig, version_id: UUID) -> PromptVersion:

@@ -33,6 +33,26 @@ class EarlierRollbacks(TypedDict):
     rollout_ids: list[UUID]
 
 
+class RolloutGateDataset(TypedDict):
+    """The data set that a gate asks for; its name is null once it is deleted."""
+
+    id: UUID
+    name: str | None
+
+
+class RolloutGate(TypedDict):
+    """What has to be shown before a rollout may begin, and where that stands: before the start as it is now, afterwards
+    as it was then. `reason` says what was shown or is missing, and of an overridden gate why `by` overrode it; the
+    experiment is the one that passed, or that comes nearest to it. Without a `dataset` any will do."""
+
+    kind: Literal["none", "experiment"]
+    dataset: RolloutGateDataset | None
+    state: Literal["none", "passed", "not_passed", "overridden"]
+    experiment_id: UUID | None
+    reason: str | None
+    by: str | None
+
+
 class RolloutEntry(TypedDict):
     id: UUID
     project_id: UUID
@@ -46,6 +66,7 @@ class RolloutEntry(TypedDict):
     mode: Literal["auto", "manual"]
     allocation_type: Literal["random", "user_sticky", "session_sticky"]
     policy: dict[str, Any]
+    gate: RolloutGate
     status: Literal["pending", "running", "paused", "completed", "rolled_back"]
     current_stage: int | None
     current_weight: int | None

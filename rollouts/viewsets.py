@@ -25,6 +25,7 @@ from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Rollout
 from rollouts.selectors import RolloutFilter, get_rollout, list_rollouts
 from rollouts.serializers import (
+    BeginningSerializer,
     MoveSerializer,
     NewRolloutSerializer,
     PlanSerializer,
@@ -34,12 +35,14 @@ from rollouts.serializers import (
 )
 
 
-def _move(name: str) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
+def _move(
+    name: str, body: type[MoveSerializer] = MoveSerializer
+) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
     """Describes an action that makes the transition of this name."""
     return operation(
         f"{name}Rollout",
         f"Move a rollout: {name}",
-        body=MoveSerializer,
+        body=body,
         answer=shapes.RolloutDetail,
         errors=[404, 409],
         description="Answers with the rollout as it then is.",
@@ -102,10 +105,10 @@ class RolloutViewSet(ProjectViewSet):
         rollout = get_rollout(self.project_id, rollout_id)
         return Response(comparison(rollout, compare(rollout)))
 
-    @_move("start")
+    @_move("start", BeginningSerializer)
     @action(detail=True, methods=["post"])
     def start(self, request: Request, rollout_id: UUID) -> Response:
-        return self._moved(services.start_rollout, rollout_id)
+        return self._moved(services.start_rollout, rollout_id, BeginningSerializer)
 
     @_move("pause")
     @action(detail=True, methods=["post"])
@@ -117,10 +120,10 @@ class RolloutViewSet(ProjectViewSet):
     def rollback(self, request: Request, rollout_id: UUID) -> Response:
         return self._moved(services.roll_back_rollout, rollout_id)
 
-    @_move("complete")
+    @_move("complete", BeginningSerializer)
     @action(detail=True, methods=["post"])
     def complete(self, request: Request, rollout_id: UUID) -> Response:
-        return self._moved(services.complete_rollout, rollout_id)
+        return self._moved(services.complete_rollout, rollout_id, BeginningSerializer)
 
     @operation(
         "promoteRollout",
@@ -141,8 +144,10 @@ class RolloutViewSet(ProjectViewSet):
         )
         return Response(self._shown(rollout_id))
 
-    def _moved(self, service: Callable[..., Rollout], rollout_id: UUID) -> Response:
-        given = self.valid_body(MoveSerializer).validated_data
+    def _moved(
+        self, service: Callable[..., Rollout], rollout_id: UUID, body: type[MoveSerializer] = MoveSerializer
+    ) -> Response:
+        given = self.valid_body(body).validated_data
         service(project_id=self.project_id, rollout_id=rollout_id, actor=self.actor, **given)
         return Response(self._shown(rollout_id))
 

@@ -9,19 +9,22 @@ from django import forms
 from django.forms import BaseFormSet, formset_factory
 from typing_extensions import override
 
+from analytics.models import Dataset
 from prompts.models import PromptConfig, PromptVersion
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, Policy
-from rollouts.models import NAME_CHARACTERS, Mode
+from rollouts.models import NAME_CHARACTERS, Gate, Mode
 from rollouts.services import NewRollout
 from rollouts.states import DEFAULT_STAGES, MAX_STAGES, Stage, StageError, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
 
 if TYPE_CHECKING:
     VersionChoice = forms.ModelChoiceField[PromptVersion]
+    DatasetChoice = forms.ModelChoiceField[Dataset]
     AnyStages = BaseFormSet["StageForm"]
 else:
     VersionChoice = forms.ModelChoiceField
+    DatasetChoice = forms.ModelChoiceField
     AnyStages = BaseFormSet
 
 ROWS = 12
@@ -36,6 +39,10 @@ _ALLOCATIONS = [
     (AllocationType.RANDOM.value, "Each request by chance"),
     (AllocationType.USER_STICKY.value, "By user: each user stays with one version"),
     (AllocationType.SESSION_STICKY.value, "By session: each session stays with one version"),
+]
+_GATES = [
+    (Gate.NONE.value, "Nothing: it may begin at any time"),
+    (Gate.EXPERIMENT.value, "An experiment: the target passed against the baseline over a data set as it is then"),
 ]
 _ACTIONS = [
     (Action.ROLL_BACK.value, "Roll back"),
@@ -70,6 +77,9 @@ class RolloutForm(forms.Form):
         initial=AllocationType.RANDOM.value,
         label="Who gets the target",
     )
+    gate = forms.ChoiceField(
+        choices=_GATES, widget=forms.RadioSelect, initial=Gate.NONE.value, label="What has to be shown before"
+    )
 
     def __init__(self, config: PromptConfig, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
@@ -80,6 +90,10 @@ class RolloutForm(forms.Form):
             .order_by("-number")
         )
         self.fields["target"] = VersionChoice(others, label="Target", empty_label=None)
+        datasets = Dataset.objects.for_project(config.project_id).order_by("name")
+        self.fields["gate_dataset"] = DatasetChoice(
+            datasets, required=False, label="Data set of the gate", empty_label="Any data set"
+        )
         policy = Policy()
         for metric, (label, size) in _METRICS.items():
             usual = policy.action(metric).value
@@ -96,6 +110,11 @@ class RolloutForm(forms.Form):
             label="The target may cost more by (%)",
         )
         self.order_fields(["target", "name", "mode", "allocation_type"])
+
+    @override
+    def clean(self) -> None:
+        if self.cleaned_data.get("gate_dataset") and self.cleaned_data.get("gate") == Gate.NONE:
+            self.add_error("gate_dataset", "Takes an experiment as the gate.")
 
     @property
     def metric_fields(self) -> list[forms.BoundField]:
@@ -120,6 +139,8 @@ class RolloutForm(forms.Form):
             allocation_type=AllocationType(data["allocation_type"]),
             stages=stages,
             policy=policy,
+            gate=Gate(data["gate"]),
+            gate_dataset_id=data["gate_dataset"].pk if data["gate_dataset"] else None,
         )
 
 

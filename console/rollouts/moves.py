@@ -9,6 +9,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from typing_extensions import override
 
 from core.errors import ApplicationError
 from core.ui.pages import Visit
@@ -35,6 +36,8 @@ CONSEQUENCES: Mapping[Transition, str] = MappingProxyType(
     }
 )
 
+_BEGINNING = frozenset({Transition.START, Transition.COMPLETE})
+
 
 class ReasonForm(forms.Form):
     reason = forms.CharField(
@@ -43,6 +46,24 @@ class ReasonForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "cols": 60}),
         help_text="Kept in the history.",
     )
+
+
+class BeginningForm(ReasonForm):
+    """The form of a transition that a gate stands before."""
+
+    override_gate = forms.BooleanField(
+        required=False, label="Override the gate", help_text="What it asks for is not shown. Takes a reason."
+    )
+
+    @override
+    def clean(self) -> None:
+        if self.cleaned_data.get("override_gate") and self.cleaned_data.get("reason") == "":
+            self.add_error("reason", services.OVERRIDE_TAKES_REASON)
+
+
+def form_of(transition: Transition, *, is_closed: bool) -> type[ReasonForm]:
+    """Returns the form of a transition of a rollout whose gate is closed or not."""
+    return BeginningForm if is_closed and transition in _BEGINNING else ReasonForm
 
 
 def verb(transition: Transition) -> str:
@@ -54,10 +75,17 @@ def possible(rollout: Rollout) -> list[Transition]:
     return [one for one in Transition if Status(rollout.status) in ALLOWED[one]]
 
 
-def move(visit: Visit, rollout: Rollout, transition: Transition, reason: str, *, from_stage: int | None = None) -> None:
-    """Makes the transition for the person of the visit; a refusal becomes a message. A promotion applies to the stage
-    that the person saw, since somebody else may have been faster."""
-    more: dict[str, Any] = {}
+def move(
+    visit: Visit,
+    rollout: Rollout,
+    transition: Transition,
+    given: Mapping[str, Any],
+    *,
+    from_stage: int | None = None,
+) -> None:
+    """Makes the transition for the person of the visit, as the form says; a refusal becomes a message. A promotion
+    applies to the stage that the person saw, since somebody else may have been faster."""
+    more = dict(given)
     if transition is Transition.PROMOTE:
         more["from_stage"] = rollout.current_stage if from_stage is None else from_stage
     try:
@@ -65,11 +93,10 @@ def move(visit: Visit, rollout: Rollout, transition: Transition, reason: str, *,
             project_id=rollout.project_id,
             rollout_id=rollout.pk,
             actor=visit.actor,
-            reason=reason,
             **more,
         )
     except ApplicationError as error:
         messages.error(visit.request, f"Rollout {rollout.name}: {error.message}")
         return
-    visit.note_change(moved, f"{verb(transition).capitalize()}. {reason}".strip())
+    visit.note_change(moved, f"{verb(transition).capitalize()}. {given['reason']}".strip())
     messages.success(visit.request, f"Rollout {rollout.name} is now {moved.status.replace('_', ' ')}.")

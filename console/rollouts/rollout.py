@@ -12,8 +12,9 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from console.rollouts import panels as loads
+from console.rollouts.gate import gate, is_closed
 from console.rollouts.links import links
-from console.rollouts.moves import CONSEQUENCES, ReasonForm, move, possible, verb
+from console.rollouts.moves import CONSEQUENCES, ReasonForm, form_of, move, possible, verb
 from console.rollouts.segments import segments
 from console.rollouts.watch import is_watched, watch
 from core.roles import Right
@@ -21,7 +22,7 @@ from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from rollouts.errors import RolloutNotFoundError
-from rollouts.models import Mode, Rollout
+from rollouts.models import Gate, Mode, Rollout
 from rollouts.selectors import earlier_rollbacks, get_rollout
 from rollouts.states import Transition
 
@@ -55,7 +56,7 @@ class RolloutPage(Page):
 
     @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return self._context(visit, _rollout(visit, route["rollout_id"]), ReasonForm(), None)
+        return self._context(visit, _rollout(visit, route["rollout_id"]))
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -63,6 +64,7 @@ class RolloutPage(Page):
         # An ended rollout does not change any more.
         seconds = 0 if row.ended_at else REFRESH_SECONDS
         known = [
+            *([("gate", "Gate", gate)] if row.gate != Gate.NONE else []),
             ("verdict", "Verdict", loads.verdict),
             ("metrics", "Metrics", loads.metrics),
             ("segments", "Parts of the traffic", segments),
@@ -91,28 +93,32 @@ class RolloutPage(Page):
             transition = Transition(given.get("action", ""))
         except ValueError:
             raise Http404("There is no such action.") from None
-        form = ReasonForm(given)
+        form = form_of(transition, is_closed=is_closed(row))(given)
         if not form.is_valid():
             panels = self.panels(visit, **route)
-            return self.render(visit, panels, **self._context(visit, row, form, transition))
+            return self.render(visit, panels, **self._context(visit, row, transition, form))
         stage = given.get("stage", "")
         move(
             visit,
             row,
             transition,
-            form.cleaned_data["reason"],
+            form.cleaned_data,
             from_stage=int(stage) if stage.isdecimal() else None,
         )
         return HttpResponseRedirect(visit.link(self.name, row.pk))
 
-    def _context(self, visit: Visit, row: Rollout, form: ReasonForm, chosen: Transition | None) -> Mapping[str, Any]:
+    def _context(
+        self, visit: Visit, row: Rollout, chosen: Transition | None = None, form: ReasonForm | None = None
+    ) -> Mapping[str, Any]:
+        """`form` is that of the transition that was chosen, with its errors."""
+        closed = is_closed(row)
         moves = [
             {
                 "action": one.value,
                 "verb": verb(one),
                 "consequence": CONSEQUENCES[one],
                 "is_dangerous": one in _DANGEROUS,
-                "form": form if one is chosen else ReasonForm(auto_id=f"{one.value}_%s"),
+                "form": form if one is chosen else form_of(one, is_closed=closed)(auto_id=f"{one.value}_%s"),
                 "is_open": one is chosen,
             }
             for one in possible(row)

@@ -153,10 +153,15 @@ SUBJECTS: Mapping[str, Subject] = {
         "prompt label move", ("label", "from_version_id", "to_version_id", "reason"), project="config.project_id"
     ),
     "rollouts.rollout": Subject(
-        "rollout", ("name", "mode", "allocation_type", "policy", "status", "current_stage"), label="name"
+        "rollout",
+        ("name", "mode", "allocation_type", "policy", "gate", "gate_dataset_id", "status", "current_stage"),
+        label="name",
     ),
     "rollouts.rollouttransition": Subject(
-        "rollout transition", ("action", "from_status", "to_status", "to_stage", "reason"), project="rollout.project_id"
+        "rollout transition",
+        ("action", "from_status", "to_status", "to_stage", "reason"),
+        project="rollout.project_id",
+        describes_itself=True,
     ),
     "analytics.evaluator": Subject("evaluator", ("name", "kind", "state"), label="name"),
     "analytics.evaluatorversion": Subject(

@@ -57,6 +57,14 @@ def test_create__everything_given__201_and_every_field(api: Api) -> None:
             "empty": "roll_back",
             "cost_allowance": 0.5,
         },
+        "gate": {
+            "kind": "none",
+            "dataset": None,
+            "state": "none",
+            "experiment_id": None,
+            "reason": None,
+            "by": None,
+        },
         "status": "pending",
         "current_stage": None,
         "current_weight": None,
@@ -335,7 +343,7 @@ def test_list__filters_and_pages__newest_first(api: Api, django_assert_num_queri
     assert listed(mode="auto") == [second["id"]]
     assert listed(limit=1, offset=1) == [second["id"]]
     api.client.get(PATH)
-    with django_assert_num_queries(5):  # The queries are: key, count, rows, stages, earlier rollbacks.
+    with django_assert_num_queries(6):  # The queries are: key, count, rows, stages, earlier rollbacks, first moves.
         body = api.client.get(PATH).json()
     assert body["count"] == 3
     assert "transitions" not in body["results"][0]

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
-from rollouts.models import Mode, Rollout, RolloutTransition
+from analytics.datasets.items import read_item
+from analytics.datasets.services import add_items
+from analytics.models import Dataset
+from rollouts.models import Gate, Mode, Rollout, RolloutTransition
+from rollouts.services import start_rollout
 from rollouts.states import Stage
 from rollouts.verdicts.evaluate import evaluate_running_rollouts
 from tests.factories.core import client_of
+from tests.factories.datasets import item_body, make_dataset
+from tests.factories.gates import make_verdict
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.conftest import PATH, Api, new_api, promoted
 from tests.rollouts.request_log import RequestLog, begun
@@ -135,3 +141,59 @@ def test_create_and_delete_of_its_config__at_once__one_wins() -> None:
             partial(client_of(api.project).delete, f"/api/llm/prompts/configs/{api.config.pk}"),
         )
         assert (created.status_code, deleted.status_code) in {(201, 409), (404, 204)}
+
+
+def until_it_waits(call: Future[Any]) -> bool:
+    """Returns whether the call waits for a lock of another transaction, or False once it has ended without one."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    with connection.cursor() as cursor:
+        while not call.done():
+            cursor.execute(waiting)
+            if cursor.fetchone()[0]:
+                return True
+    return False
+
+
+def gated() -> tuple[Rollout, Dataset]:
+    """Returns a rollout whose gate is passed, and the data set of its experiment."""
+    rollout = make_rollout(gate=Gate.EXPERIMENT)
+    dataset = make_dataset(rollout.project)
+    make_verdict(dataset, rollout.baseline_version, rollout.target_version)
+    return rollout, dataset
+
+
+def add_item(dataset: Dataset) -> None:
+    add_items(project_id=dataset.project_id, dataset_id=dataset.pk, items=[read_item(item_body("New"))], actor="test")
+
+
+def in_own_connection(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    finally:
+        connection.close()
+
+
+def test_gate__data_set_is_being_changed__start_waits_and_is_refused() -> None:
+    rollout, dataset = gated()
+    start = partial(client_of(rollout.project).post, f"{PATH}/{rollout.pk}/start")
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            add_item(dataset)
+            started = pool.submit(in_own_connection, start)
+            assert until_it_waits(started)
+        answer = started.result()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "gate_not_passed")
+    assert "which is at version 2 now" in answer.json()["error"]["message"]
+
+
+def test_gate__rollout_is_being_started__change_of_the_data_set_waits() -> None:
+    rollout, dataset = gated()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            start_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="user:ann")
+            added = pool.submit(in_own_connection, partial(add_item, dataset))
+            assert until_it_waits(added)
+        added.result()
+    dataset.refresh_from_db()
+    [begun_by] = RolloutTransition.objects.filter(rollout=rollout, action="start")
+    assert (begun_by.figures["gate"]["dataset_version"], dataset.version) == (1, 2)

@@ -24,6 +24,8 @@ from rollouts.models import Rollout
 from rollouts.services import roll_back_rollout
 from rollouts.states import DEFAULT_STAGES
 from tests.factories.core import client_of, make_staff
+from tests.factories.datasets import make_dataset
+from tests.factories.gates import make_verdict
 from tests.factories.prompts import make_config, make_version
 from tests.factories.rollouts import make_rollout
 
@@ -82,6 +84,8 @@ def sent(client: Client, config: PromptConfig, stages: Any = STAGES, **fields: A
         "fallback": "hold",
         "empty": "roll_back",
         "cost_allowance": "50",
+        "gate": "none",
+        "gate_dataset": "",
         "action": "create",
         "stages-TOTAL_FORMS": "12",
         "stages-INITIAL_FORMS": "12",
@@ -142,6 +146,34 @@ def test_form__create_and_start__is_running(editor: Client, config: PromptConfig
     assert Rollout.objects.get().status == "running"
 
 
+def test_form__gate_with_a_data_set__kept_and_asked_at_the_start(editor: Client, config: PromptConfig) -> None:
+    dataset = make_dataset(config.project, name="support")
+    make_dataset(make_config().project, name="alien")
+    text = shown(editor, config)
+    assert "Any data set" in text
+    assert ">support</option>" in text
+    assert "alien" not in text
+    text = text_of(sent(editor, config, gate="experiment", gate_dataset=str(dataset.pk), action="start"))
+    assert "The gate is not passed. No experiment over a data set compares version 2 with version 1" in text
+    assert not Rollout.objects.exists()
+    sent(editor, config, gate="experiment", gate_dataset=str(dataset.pk))
+    row = Rollout.objects.get()
+    assert (row.gate, row.gate_dataset_id, row.status) == ("experiment", dataset.pk, "pending")
+
+
+def test_form__data_set_without_a_gate__error_at_the_field(editor: Client, config: PromptConfig) -> None:
+    dataset = make_dataset(config.project)
+    assert "Takes an experiment as the gate." in text_of(sent(editor, config, gate_dataset=str(dataset.pk)))
+    assert not Rollout.objects.exists()
+
+
+def test_form__gate_passed__create_and_start_runs(editor: Client, config: PromptConfig) -> None:
+    first, second = config.versions.order_by("number")
+    make_verdict(make_dataset(config.project), first, second)
+    sent(editor, config, gate="experiment", action="start")
+    assert Rollout.objects.get().status == "running"
+
+
 def test_form__minima_left_out__those_of_the_defaults(editor: Client, config: PromptConfig) -> None:
     sent(editor, config, ((10, "", ""), (60, 1, 1)))
     first = Rollout.objects.get().stages.get(number=1)
@@ -168,6 +200,10 @@ def test_form__minutes_to_settle__kept_and_shown_on_the_page(editor: Client, con
         ({"target": str(uuid4())}, "That choice is not one of the available choices."),
         ({"name": "x" * 101}, "at most 100 characters"),
         ({"cost_allowance": "-1"}, "greater than or equal to 0"),
+        ({"gate": "shadow"}, "shadow is not one of the available choices"),
+        ({"gate": ""}, "This field is required."),
+        ({"gate": "experiment", "gate_dataset": str(uuid4())}, "That choice is not one of the available choices."),
+        ({"gate": "experiment", "gate_dataset": "x"}, "is not a valid UUID"),
         ({"unanswered": "explode"}, "explode is not one of the available choices"),
     ],
 )

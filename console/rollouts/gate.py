@@ -1,0 +1,56 @@
+"""The panel of a rollout's gate: what it asks for, where that stands, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from console.rollouts.links import Link
+from core.audit.actors import actor_name
+from core.ui.pages import Visit
+from rollouts.gate.state import GateState, Standing
+from rollouts.models import Rollout
+from rollouts.selectors import gates, get_rollout
+from rollouts.serializers import gate_shown
+from rollouts.states import Status
+
+_SHOWN: Mapping[GateState, str] = {
+    GateState.PASSED: "Passed",
+    GateState.NOT_PASSED: "Not passed",
+    GateState.OVERRIDDEN: "Overridden",
+}
+
+
+def gate(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
+    row = get_rollout(visit.project.pk, rollout_id)
+    standing = gates([row])[row.pk]
+    shown = gate_shown(row, standing)
+    return {
+        "row": row,
+        "state": _SHOWN[standing.state],
+        "is_closed": standing.state is GateState.NOT_PASSED,
+        "reason": standing.reason,
+        "missing": standing.missing,
+        "by": actor_name(standing.by),
+        "dataset": shown["dataset"],
+        "links": [link for link in _links(visit, row, standing) if link.href],
+    }
+
+
+def is_closed(row: Rollout) -> bool:
+    """Returns whether a gate keeps a rollout of `get_rollout` from beginning."""
+    return row.status == Status.PENDING and gates([row])[row.pk].state is GateState.NOT_PASSED
+
+
+def _links(visit: Visit, row: Rollout, standing: Standing) -> list[Link]:
+    found = []
+    if standing.experiment_id:
+        found.append(Link("The experiment", visit.link_if_there("experiment", standing.experiment_id)))
+    if row.gate_dataset_id:
+        found.append(Link("The data set", visit.link_if_there("dataset", row.project_id, row.gate_dataset_id)))
+    if row.status == Status.PENDING:
+        versions = [row.baseline_version_id, row.target_version_id]
+        filled = visit.link_if_there("experiment_form", dataset=row.gate_dataset_id, version=versions)
+        found.append(Link("New experiment of both versions", filled))
+    return found

@@ -1,0 +1,111 @@
+"""Where the gate of a rollout stands, and what opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from typing import Any
+from uuid import UUID
+
+from rollouts.errors import GateNotPassedError
+from rollouts.gate.registry import Finding, Question, check_of
+from rollouts.models import Gate, Rollout, RolloutTransition
+from rollouts.states import Status
+
+NEVER_OPENED = "The rollout ended before its gate was passed."
+
+
+class GateState(StrEnum):
+    NONE = "none"
+    PASSED = "passed"
+    NOT_PASSED = "not_passed"
+    OVERRIDDEN = "overridden"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of a gate. `reason` says what was shown or what is missing; that of an overridden gate is the reason of
+    the person `by` whom it was, and `missing` what was missing then."""
+
+    state: GateState
+    reason: str = ""
+    experiment_id: UUID | None = None
+    by: str = ""
+    missing: str = ""
+
+
+def opened(row: Rollout, *, reason: str, override: bool) -> Mapping[str, Any]:
+    """Returns the figures of the transition that opens the gate, empty for a rollout without one. Nothing that was
+    found changes before the transaction ends. Raises GateNotPassedError."""
+    if row.gate == Gate.NONE:
+        return {}
+    [found] = check_of(row.gate)([_question(row)], holds=True)
+    if not found.is_passed and not override:
+        raise GateNotPassedError(found.reason, found.experiment_id)
+    state = GateState.PASSED if found.is_passed else GateState.OVERRIDDEN
+    told = {"reason": found.reason} if found.is_passed else {"reason": reason, "missing": found.reason}
+    return {
+        "gate": {
+            "kind": row.gate,
+            "state": state.value,
+            "experiment_id": _text(found.experiment_id),
+            "dataset_id": _text(found.dataset_id),
+            "dataset_version": found.dataset_version,
+            **told,
+        }
+    }
+
+
+def standings(rows: Iterable[Rollout], first_moves: Mapping[UUID, RolloutTransition]) -> dict[UUID, Standing]:
+    """Returns by rollout where its gate stands: of those that have begun as it was then, of the others as it is now.
+    `first_moves` are the transitions that led out of pending. One query for each project and kind of gate that a
+    pending rollout has."""
+    found: dict[UUID, Standing] = {}
+    waiting: list[Rollout] = []
+    for row in rows:
+        if row.gate == Gate.NONE:
+            found[row.pk] = Standing(GateState.NONE)
+        elif row.status == Status.PENDING:
+            waiting.append(row)
+        else:
+            found[row.pk] = _kept(first_moves.get(row.pk))
+    return found | _looked_up(waiting)
+
+
+def _looked_up(rows: list[Rollout]) -> dict[UUID, Standing]:
+    found: dict[UUID, Standing] = {}
+    by_check = sorted(rows, key=lambda row: (row.gate, str(row.project_id)))
+    for (kind, _), group in groupby(by_check, key=lambda row: (row.gate, str(row.project_id))):
+        asked = list(group)
+        answers = check_of(kind)([_question(row) for row in asked])
+        found |= {row.pk: _as_it_is(answer) for row, answer in zip(asked, answers, strict=True)}
+    return found
+
+
+def _as_it_is(found: Finding) -> Standing:
+    state = GateState.PASSED if found.is_passed else GateState.NOT_PASSED
+    return Standing(state, found.reason, found.experiment_id)
+
+
+def _kept(move: RolloutTransition | None) -> Standing:
+    gate = move.figures.get("gate") if move else None
+    if move is None or not gate:
+        return Standing(GateState.NOT_PASSED, NEVER_OPENED)
+    state = GateState(gate["state"])
+    return Standing(
+        state,
+        gate["reason"],
+        UUID(gate["experiment_id"]) if gate["experiment_id"] else None,
+        move.actor if state is GateState.OVERRIDDEN else "",
+        gate.get("missing", ""),
+    )
+
+
+def _question(row: Rollout) -> Question:
+    return Question(row.project_id, row.baseline_version, row.target_version, row.gate_dataset_id)
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
