@@ -144,8 +144,8 @@ def test_create_and_delete_of_its_config__at_once__one_wins() -> None:
 
 
 def until_it_waits(call: Future[Any]) -> bool:
-    """Returns whether the call waits for a lock of another transaction, or False once it has ended without one."""
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    """Returns whether the call waits for a lock of this transaction, or False once it has ended without one."""
+    waiting = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))"
     with connection.cursor() as cursor:
         while not call.done():
             cursor.execute(waiting)
