@@ -25,6 +25,7 @@ COPY rollouts rollouts
 COPY gateway gateway
 COPY agent agent
 COPY console console
+COPY clients/python/src clients/python/src
 RUN python -m compileall -q config core integrations analytics prompts rollouts gateway agent console
 ENV PATH=/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \

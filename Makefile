@@ -91,7 +91,8 @@ check: static typescript
 
 # Checks the client for TypeScript, and compiles it for tests/clients.
 typescript: $(CLIENTS)/typescript/.ready
-	$(CLIENTS)/typescript/node_modules/.bin/tsc -p clients/typescript --outDir $(CLIENTS)/typescript/dist
+	$(CLIENTS)/typescript/node_modules/.bin/tsc -p clients/typescript --typeRoots $(CLIENTS)/typescript/node_modules/@types \
+		--outDir $(CLIENTS)/typescript/dist
 
 # The lock names versions and hashes only; chdb-core's unused pandas and pyarrow stay out (see pyproject.toml).
 lock: dev

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.api.routers import ProjectRouter
+from gateway.configuration.viewsets import PromptFileViewSet
 from gateway.end_users.viewsets import EndUserLimitViewSet
 from gateway.evaluations.viewsets import EvaluatorDryRunViewSet
 from gateway.experiments.viewsets import ExperimentViewSet
@@ -25,6 +26,7 @@ router.register("alerts", FigureAlertViewSet, "alert")
 router.register("alert-channels", AlertChannelViewSet, "alert-channel")
 router.register("teams", TeamViewSet, "team")
 router.register("playground", PlaygroundViewSet, "playground")
+router.register("prompts/configs/<uuid:config_id>/versions", PromptFileViewSet, "prompt-file")
 router.register("evaluators", EvaluatorDryRunViewSet, "evaluator-dry-run")
 router.register("experiments", ExperimentViewSet, "experiment")
 

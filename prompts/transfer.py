@@ -21,7 +21,7 @@ from prompts.errors import LabelProtectedError
 from prompts.labels import set_label
 from prompts.models import PromptConfig, PromptVersion
 from prompts.selectors import version_content
-from prompts.services import activate_version, add_version, create_config, require_composable
+from prompts.services import activate_version, add_version, create_config, locked_config, require_composable
 
 FORMAT = "prompt-gateway/prompts"
 FORMAT_VERSION = 1
@@ -92,6 +92,23 @@ def import_prompts(
             for imported in ordered:
                 _check_includes(project_id, imported)
         return outcomes
+
+
+def push_version(
+    *, project_id: UUID, config_id: UUID, content: VersionContent, actor: str
+) -> tuple[PromptVersion, bool]:
+    """Returns the version of a config that has this content, and whether it was added just now. Of several it is the
+    active one, or else the newest. Raises as `add_version` does.
+
+    The first version of a config is activated at once, as everywhere; another one is not.
+    """
+    with transaction.atomic():
+        # The config's row is locked, so that two simultaneous pushes do not both add a version.
+        config, key = locked_config(config_id, project_id), _content_key(content)
+        same = [row for row in config.versions.order_by("-number") if _content_key(version_content(row)) == key]
+        if not same:
+            return add_version(project_id=project_id, config_id=config_id, content=content, actor=actor), True
+        return next((row for row in same if row.pk == config.active_version_id), same[0]), False
 
 
 def _check_includes(project_id: UUID, imported: ImportedConfig) -> None:

@@ -116,6 +116,11 @@ def input_hash(item: NewItem) -> str:
     return hashlib.sha256(_compact([item.messages, item.variables, item.parameters]).encode()).hexdigest()
 
 
+def content_hash(input_digest: str, expected: Any) -> str:
+    """Returns the SHA-256 of an item's input, by the digest of it, together with what is expected."""
+    return hashlib.sha256(_compact([input_digest, expected]).encode()).hexdigest()
+
+
 def preview_of(item: NewItem) -> str:
     """Returns the beginning of the last text of a user, or of the variables where no message has one."""
     users = [message for message in item.messages if message.get("role") == "user"]

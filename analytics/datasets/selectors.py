@@ -8,6 +8,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import StrIndex
 
 from analytics.datasets.errors import DatasetItemNotFoundError, DatasetNotFoundError
+from analytics.datasets.items import content_hash
 from analytics.models.datasets import Dataset, DatasetItem, DatasetVersion, tag_text
 from core.errors import ValidationError
 
@@ -57,6 +58,12 @@ def known_requests(dataset: Dataset) -> QuerySet[DatasetItem, UUID | None]:
     """Returns the ids of the requests of which the latest version has items."""
     made = dataset.items.filter(removed_in=None, source_request_id__isnull=False).order_by()
     return made.values_list("source_request_id", flat=True)
+
+
+def known_contents(dataset: Dataset) -> set[str]:
+    """Returns the hashes of what the items of the latest version ask and expect."""
+    made = dataset.items.filter(removed_in=None).order_by().values_list("input_hash", "expected")
+    return {content_hash(digest, expected) for digest, expected in made.iterator()}
 
 
 def _in_version(dataset: Dataset, version: int | None) -> Q:

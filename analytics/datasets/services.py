@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,9 +16,9 @@ from django.utils import timezone
 
 from analytics.datasets import sources
 from analytics.datasets.errors import DatasetExistsError, DatasetFullError, InvalidItemError, TooManyDatasetsError
-from analytics.datasets.items import NewItem, input_hash, preview_of, stored_tags
+from analytics.datasets.items import NewItem, content_hash, input_hash, preview_of, stored_tags
 from analytics.datasets.lines import read_lines
-from analytics.datasets.selectors import get_dataset, get_item, known_requests
+from analytics.datasets.selectors import get_dataset, get_item, known_contents, known_requests
 from analytics.datasets.sources import Found, LeftOut, Options
 from analytics.identifiers import arrival_of, id_hash
 from analytics.models.datasets import Dataset, DatasetAction, DatasetItem, DatasetVersion, tag_text
@@ -77,14 +78,20 @@ def delete_dataset(*, project_id: UUID, dataset_id: UUID, actor: str) -> None:
     logger.info("dataset.deleted dataset_id=%s project_id=%s actor=%s", dataset_id, project_id, actor)
 
 
-def add_items(*, project_id: UUID, dataset_id: UUID, items: Iterable[NewItem], actor: str) -> Added:
-    """Adds all of the items as one version, or none when reading them raises. Raises DatasetNotFoundError and
+def add_items(
+    *, project_id: UUID, dataset_id: UUID, items: Iterable[NewItem], actor: str, only_new: bool = False
+) -> Added:
+    """Adds all of the items as one version, or none when reading them raises. With `only_new` one is left out whose
+    input and expected answer the latest version has, or an item before it. Raises DatasetNotFoundError and
     DatasetFullError."""
+    left_out: Counter[str] = Counter()
     with transaction.atomic():
         row = _locked(project_id, dataset_id)
         count = 0
         with _new_version(row, DatasetAction.ADDED, actor) as version:
             there, arriving = row.item_count, iter(items)
+            if only_new:
+                arriving = _new_ones(arriving, known_contents(row), left_out)
             while some := list(islice(arriving, _ROWS_AT_ONCE)):
                 count += len(some)
                 if there + count > MAX_ITEMS:
@@ -95,7 +102,7 @@ def add_items(*, project_id: UUID, dataset_id: UUID, items: Iterable[NewItem], a
                 )
                 row.last_position += len(some)
             version.items, row.item_count = count, there + count
-    return Added(count, row, {})
+    return Added(count, row, left_out)
 
 
 def add_file(
@@ -104,6 +111,7 @@ def add_file(
     dataset_id: UUID,
     file: IO[bytes],
     actor: str,
+    only_new: bool = False,
     progress: Callable[[int], object] = lambda lines: None,
 ) -> Added:
     """Adds the items of a file of JSON lines, all or none. Raises InvalidItemError, which names line and field, and
@@ -117,7 +125,7 @@ def add_file(
         raise InvalidItemError({"": "The file has no items."})
     file.seek(start)
     items = read_lines(file, maximum=MAX_ITEMS, progress=progress)
-    return add_items(project_id=project_id, dataset_id=dataset_id, items=items, actor=actor)
+    return add_items(project_id=project_id, dataset_id=dataset_id, items=items, actor=actor, only_new=only_new)
 
 
 def add_from_filter(
@@ -214,6 +222,16 @@ def _add_found(project_id: UUID, dataset_id: UUID, found: Found, actor: str) -> 
     found.left_out[LeftOut.ALREADY_THERE] += len(found.items) - len(fresh)
     left_out = {str(reason): count for reason, count in found.left_out.items() if count}
     return Added(added.items, added.dataset, left_out)
+
+
+def _new_ones(items: Iterable[NewItem], known: set[str], left_out: Counter[str]) -> Iterator[NewItem]:
+    for item in items:
+        content = content_hash(input_hash(item), item.expected)
+        if content in known:
+            left_out[LeftOut.ALREADY_THERE] += 1
+            continue
+        known.add(content)
+        yield item
 
 
 def _known(project_id: UUID, dataset_id: UUID) -> list[UUID]:

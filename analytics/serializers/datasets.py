@@ -56,6 +56,12 @@ class VersionParameters(Parameters):
     version = serializers.IntegerField(required=False, min_value=0, help_text="A version; the latest if left out.")
 
 
+class ImportParameters(Parameters):
+    only_new = serializers.BooleanField(
+        required=False, default=False, help_text="Whether lines are left out whose input and answer the set has."
+    )
+
+
 class ItemsParameters(VersionParameters):
     tag = serializers.CharField(required=False, max_length=MAX_TAG_CHARACTERS)
 

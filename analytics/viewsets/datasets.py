@@ -39,6 +39,7 @@ from analytics.serializers.datasets import (
     DatasetChangeSerializer,
     FromRequestsSerializer,
     FromReviewSerializer,
+    ImportParameters,
     ItemChangeSerializer,
     ItemsParameters,
     NewDatasetSerializer,
@@ -143,6 +144,7 @@ class DatasetViewSet(ProjectViewSet):
     @operation(
         "importDataset",
         "Add a file of JSON lines",
+        query=[ImportParameters],
         body={NDJSON: {"type": "string", "format": "binary"}},
         answer=AddedItems,
         status=201,
@@ -151,10 +153,13 @@ class DatasetViewSet(ProjectViewSet):
     @action(detail=True, methods=["post"], url_path="import", parser_classes=[LinesParser])
     def take_file(self, request: Request, dataset_id: UUID) -> Response:
         """The body is `application/x-ndjson`: one item per line, up to 10,000. All are added, as one version, or none;
-        an error names the line and the field."""
+        an error names the line and the field. With `only_new` the same file can be sent again."""
+        given = self.valid_query(ImportParameters).validated_data
         with tempfile.TemporaryFile() as file:
             _copy(request.data, file)
-            added = services.add_file(project_id=self.project_id, dataset_id=dataset_id, file=file, actor=self.actor)
+            added = services.add_file(
+                project_id=self.project_id, dataset_id=dataset_id, file=file, actor=self.actor, **given
+            )
         return _created(added)
 
 

@@ -32,7 +32,7 @@ _ACTIONS = {"POST": CREATED, "DELETE": DELETED}
 _WITHOUT_ENTRY = _each(
     "putSettings restoreSettings changeApiKey updateIntegration changeMember updatePromptConfig setPrice revokeApiKey"
     " replaceModelGroup changeEndUserLimit changeTraceDestination changeAlert changeAlertChannel silenceAlert"
-    " changeTeam replaceTeamMembers changeEvaluator createEvaluatorVersion"
+    " changeTeam replaceTeamMembers changeEvaluator createEvaluatorVersion pushPromptFile"
     " changeComment assign changeAssignment"
     " deleteSession deleteRequest"
 )

@@ -95,6 +95,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ, "listActivations exportPromptConfig exportPrompts listRollouts getRollout rolloutMetrics"),
     **_each(READ, "forecastRollout"),
     **_each(EDIT, "createPromptConfig updatePromptConfig deletePromptConfig createPromptVersion importPrompts"),
+    **_each(EDIT, "pushPromptFile"),
     # Of a protected label, only administrators may do the same, or bring one with an import.
     **_each(EDIT, "activatePromptVersion undoActivation checkPrompt putPromptLabel deletePromptLabel"),
     **_each(EDIT, "createRollout startRollout pauseRollout promoteRollout rollbackRollout completeRollout"),

@@ -1,10 +1,11 @@
 import { PromptGatewayError, UnavailableError } from "./errors.js";
 import { isObject } from "./prompt.js";
 
+const NO_CONTENT = 204;
 const NOT_MODIFIED = 304;
 const TRY_LATER = [408, 425, 429];
 
-/** A success. `body` is empty for 304. */
+/** A success. `body` is empty for 204 and 304. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -15,6 +16,10 @@ export interface Call {
   query?: Record<string, string>;
   body?: Record<string, unknown>;
   headers?: Record<string, string>;
+  /** What is sent piece by piece in place of a `body`; the headers say of what type it is. */
+  stream?: ReadableStream<Uint8Array>;
+  /** Ends the call. */
+  signal?: AbortSignal;
 }
 
 /** Sends calls to the service, each within `timeoutMs`. */
@@ -36,10 +41,14 @@ export class Http {
   async send(method: string, path: string, call: Call = {}): Promise<Answer> {
     const query = call.query === undefined ? "" : `?${new URLSearchParams(call.query)}`;
     const headers: Record<string, string> = { ...this.#headers, ...call.headers };
-    const init: RequestInit = { method, headers, redirect: "error", signal: AbortSignal.timeout(this.timeoutMs) };
+    const init: RequestInit = { method, headers, redirect: "error", signal: this.#signal(call.signal) };
     if (call.body !== undefined) {
       headers["Content-Type"] = "application/json";
       init.body = JSON.stringify(call.body);
+    }
+    if (call.stream !== undefined) {
+      // A body that is a stream is half of an exchange: the answer comes after it (https://fetch.spec.whatwg.org).
+      Object.assign(init, { body: call.stream, duplex: "half" });
     }
     let response: Response;
     let text: string;
@@ -51,11 +60,16 @@ export class Http {
     }
     return decoded(response, text);
   }
+
+  #signal(ending: AbortSignal | undefined): AbortSignal {
+    const timeout = AbortSignal.timeout(this.timeoutMs);
+    return ending === undefined ? timeout : AbortSignal.any([timeout, ending]);
+  }
 }
 
 function decoded(response: Response, text: string): Answer {
   const { status, headers } = response;
-  if (status === NOT_MODIFIED) {
+  if (status === NO_CONTENT || status === NOT_MODIFIED) {
     return { status, headers, body: {} };
   }
   const body = parsed(text);

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import Any
+from typing import Any, Protocol
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import (
@@ -23,13 +23,19 @@ from urllib.request import (
 from prompt_gateway_client.errors import PromptGatewayError, UnavailableError
 
 _MAX_ANSWER_BYTES = 16 << 20
-_NOT_MODIFIED = 304
+_NO_CONTENT, _NOT_MODIFIED = 204, 304
 _TRY_LATER = (408, 425, 429)
+
+
+class SupportsRead(Protocol):
+    """What is sent piece by piece."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A success. `body` is empty for 304; the names of `headers` are in lower case."""
+    """A success. `body` is empty for 204 and 304; the names of `headers` are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -65,11 +71,28 @@ class Http:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Returns the answer. Raises PromptGatewayError for a refusal, UnavailableError for no usable answer."""
-        url = self._base_url + path + (f"?{urlencode(query)}" if query else "")
-        sent = {**self._headers, **(headers or {})}
-        data = None
+        sent, data = {**(headers or {})}, None
         if body is not None:
             data, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
+        return self._send(method, path, query, data, sent)
+
+    def upload(
+        self, path: str, file: SupportsRead, *, size: int, media_type: str, query: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Posts a file of `size` bytes, which is read as it is sent; raises as `send` does."""
+        sent = {"Content-Type": media_type, "Content-Length": str(size)}
+        return self._send("POST", path, query, file, sent)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        data: bytes | SupportsRead | None,
+        headers: Mapping[str, str],
+    ) -> Answer:
+        url = self._base_url + path + (f"?{urlencode(query)}" if query else "")
+        sent = {**self._headers, **headers}
         request = Request(url, data, sent, method=method)  # noqa: S310  # the constructor checks the scheme
         try:
             status, found, raw = self._exchange(request)
@@ -95,7 +118,7 @@ class Http:
 
 
 def _decoded(status: int, headers: Mapping[str, str], raw: bytes) -> Answer:
-    if status == _NOT_MODIFIED:
+    if status in (_NO_CONTENT, _NOT_MODIFIED):
         return Answer(status, headers, {})
     try:
         body = json.loads(raw)
