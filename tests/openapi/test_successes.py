@@ -53,6 +53,7 @@ BODIES: dict[str, Any] = {
     "createPromptConfig": {"name": "new"},
     "putPromptLabel": {"version_number": 2},
     "createPromptVersion": {"system_prompt": "Be brief."},
+    "pushPromptFile": {"name": "support.md", "text": "Be brief."},
     "checkPrompt": {"system_prompt": "Be brief."},
     "createRollout": _PLAN,
     "forecastRollout": {"config_id": "{config_id}"},

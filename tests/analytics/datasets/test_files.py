@@ -181,3 +181,17 @@ def test_import__larger_than_a_file_may_be__413(api: APIClient, project: Project
     answer = take(api, make_dataset(project, items=0), lines_of(item_body("x" * 1_024)))
 
     assert answer.status_code == 413
+
+
+def test_import__only_new__leaves_out_what_the_set_has(api: APIClient, project: Project) -> None:
+    dataset = make_dataset(project)
+    lines = [item_body(), {**item_body(), "expected": "An answer"}, item_body()]
+    text = "\n".join(map(json.dumps, lines))
+
+    def send() -> Any:
+        return api.post(f"{path_of(dataset, 'import')}?only_new=true", text, content_type="application/x-ndjson").json()
+
+    first, again = send(), send()
+
+    assert (first["added"], first["left_out"]["already_there"], first["dataset"]["version"]) == (2, 1, 1)
+    assert (again["added"], again["left_out"]["already_there"], again["dataset"]["version"]) == (0, 3, 1)
