@@ -184,7 +184,7 @@ def test_import__larger_than_a_file_may_be__413(api: APIClient, project: Project
 
 
 def test_import__only_new__leaves_out_what_the_set_has(api: APIClient, project: Project) -> None:
-    dataset = make_dataset(project)
+    dataset = make_dataset(project, items=0)
     lines = [item_body(), {**item_body(), "expected": "An answer"}, item_body()]
     text = "\n".join(map(json.dumps, lines))
 
