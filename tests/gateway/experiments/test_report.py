@@ -183,7 +183,7 @@ def test_end__before_its_end__has_a_report_of_what_is_there_and_no_verdict(
 
     assert experiment.verdict == ""
     assert experiment.verdicts == {"B": "worse"}
-    assert (experiment.report["items_judged"], experiment.report["item_count"]) == (33, 40)
+    assert judged(experiment) == 33
     assert only_target(experiment)["explanation"].startswith("After 33 of 40 items, B is worse than A.")
 
 
@@ -193,7 +193,7 @@ def test_end__stopped_early__keeps_the_verdict_at_which_it_did(project: Project)
     assert look(experiment.pk)
     ended(experiment, stopped_early=True)
 
-    assert experiment.report["items_judged"] == 20
+    assert judged(experiment) == 20
     assert experiment.verdict == "worse"
 
 
