@@ -22,6 +22,7 @@ from analytics.datasets.selectors import get_dataset, get_item, known_contents, 
 from analytics.datasets.sources import Found, LeftOut, Options
 from analytics.identifiers import arrival_of, id_hash
 from analytics.models.datasets import Dataset, DatasetAction, DatasetItem, DatasetVersion, tag_text
+from analytics.queries.request_cursor import RequestCursor
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_samples import SampleOrder
 from analytics.reviews.selectors import get_queue
@@ -154,6 +155,26 @@ def add_requests(
     return _add_found(project_id, dataset_id, found, actor)
 
 
+def add_located(
+    *, project_id: UUID, dataset_id: UUID, keys: Sequence[RequestCursor], options: Options, actor: str
+) -> Added:
+    """Adds the requests of these times and ids; raises as `add_from_filter` does."""
+    known = _known(project_id, dataset_id)
+    return _add_found(project_id, dataset_id, sources.of_keys(project_id, keys, known=known, options=options), actor)
+
+
+def copy_items(*, project_id: UUID, dataset_id: UUID, item_ids: Sequence[UUID], options: Options, actor: str) -> Added:
+    """Adds copies of items of the project's sets, but for inputs that the set has. Raises what `add_items` raises."""
+    with transaction.atomic():
+        row = _locked(project_id, dataset_id)
+        found = sources.of_items(project_id, item_ids, options=options)
+        known = set(row.items.filter(removed_in=None).order_by().values_list("input_hash", flat=True))
+        fresh = [item for item in found.items if input_hash(item) not in known]
+        added = add_items(project_id=project_id, dataset_id=dataset_id, items=fresh, actor=actor)
+    found.left_out[LeftOut.ALREADY_THERE] += len(found.items) - len(fresh)
+    return _with_left_out(added, found)
+
+
 def add_from_review(
     *, project_id: UUID, dataset_id: UUID, queue_id: UUID, states: Sequence[str], options: Options, actor: str
 ) -> Added:
@@ -220,6 +241,10 @@ def _add_found(project_id: UUID, dataset_id: UUID, found: Found, actor: str) -> 
         fresh = [item for item in found.items if item.source_request_id not in known]
         added = add_items(project_id=project_id, dataset_id=dataset_id, items=fresh, actor=actor)
     found.left_out[LeftOut.ALREADY_THERE] += len(found.items) - len(fresh)
+    return _with_left_out(added, found)
+
+
+def _with_left_out(added: Added, found: Found) -> Added:
     left_out = {str(reason): count for reason, count in found.left_out.items() if count}
     return Added(added.items, added.dataset, left_out)
 

@@ -1,4 +1,5 @@
-"""Makes items of stored requests: of those that match a filter, of a review queue, or of single ones."""
+"""Makes items of stored requests: of those that match a filter, of a review queue, or of single ones; and of items of
+other sets."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ from uuid import UUID
 
 from analytics.conversation.bodies import NOT_JSON, decode_body
 from analytics.datasets.errors import InvalidItemError, NothingToAddError, TextsNotStoredError
-from analytics.datasets.items import MAX_ITEM_BYTES, NO_PARAMETERS, NewItem, read_item
+from analytics.datasets.items import MAX_ITEM_BYTES, MAX_TAGS, NO_PARAMETERS, NewItem, read_item
 from analytics.identifiers import id_hash
+from analytics.models.datasets import DatasetItem
 from analytics.models.reviews import ReviewQueue
 from analytics.queries.bounded_bodies import BoundedBodies, bounded_bodies
 from analytics.queries.request_cursor import RequestCursor
@@ -20,6 +22,7 @@ from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_samples import SampleOrder, sample_requests
 from analytics.queries.requests import RequestRow, count_requests, get_request_time, get_requests
 from analytics.request_log.record import Operation
+from core.errors import ValidationError
 from core.wire.storable import storable
 
 _ROWS_AT_ONCE = 500
@@ -44,10 +47,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How items are made: the tags that each gets, and whether the answer that was given is expected."""
+    """How items are made: the tags that each gets, and whether the answer that was given is expected. `answers` are
+    those that are expected instead, by the id of their request or of the item that is copied."""
 
     tags: Sequence[str] = ()
     expect_answer: bool = False
+    answers: Mapping[UUID, str] = field(default_factory=dict)
+
+    def expected(self, one: UUID, otherwise: Any) -> Any:
+        return self.answers.get(one, otherwise)
 
 
 def of_filter(
@@ -69,9 +77,26 @@ def of_requests(project_id: UUID, ids: Sequence[UUID], *, known: Iterable[UUID],
     """Returns items of the requests with these ids. Raises as `of_filter` does."""
     times = {request_id: get_request_time(project_id, request_id) for request_id in dict.fromkeys(ids)}
     keys = [RequestCursor(ts, request_id) for request_id, ts in times.items() if ts is not None]
+    return of_keys(project_id, keys, known=known, options=options)
+
+
+def of_keys(project_id: UUID, keys: Sequence[RequestCursor], *, known: Iterable[UUID], options: Options) -> Found:
+    """Returns items of the requests of these times and ids. Raises as `of_filter` does."""
     if not keys:
         raise NothingToAddError("request_ids")
     return _found(project_id, keys, known, options)
+
+
+def of_items(project_id: UUID, item_ids: Sequence[UUID], *, options: Options) -> Found:
+    """Returns copies of items of the project's sets, each as it was last, with the tags of `options` beside its own.
+    Items that are gone are left out. Raises ValidationError if all are."""
+    rows = DatasetItem.objects.filter(dataset__project_id=project_id, item_id__in=item_ids).order_by("added_in")
+    last = {row.item_id: row for row in rows}
+    there = [last[item_id] for item_id in item_ids if item_id in last]
+    if not there:
+        raise ValidationError("The items are gone: their requests were deleted, or their retention is over.")
+    gone = Counter({LeftOut.NO_TEXT: len(item_ids) - len(there)})
+    return Found([_copied(row, options) for row in there], gone)
 
 
 def of_review(queue: ReviewQueue, states: Iterable[str], *, known: Iterable[UUID], options: Options) -> Found:
@@ -81,6 +106,21 @@ def of_review(queue: ReviewQueue, states: Iterable[str], *, known: Iterable[UUID
     if not keys:
         raise NothingToAddError("states")
     return _found(queue.project_id, keys, known, options)
+
+
+def _copied(row: DatasetItem, options: Options) -> NewItem:
+    return NewItem(
+        messages=row.messages,
+        variables=row.variables,
+        parameters=row.parameters,
+        expected=options.expected(row.item_id, row.expected),
+        tags=list(dict.fromkeys([*options.tags, *row.tags]))[:MAX_TAGS],
+        prompt_config_id=row.prompt_config_id,
+        prompt_version=row.prompt_version,
+        source_request_id=row.source_request_id,
+        session_hash=row.session_hash,
+        retained_from=row.retained_from,
+    )
 
 
 def _found(project_id: UUID, keys: Sequence[RequestCursor], known: Iterable[UUID], options: Options) -> Found:
@@ -128,7 +168,7 @@ def _described(row: RequestRow, body: Mapping[str, Any], bodies: BoundedBodies, 
         "messages": body.get("messages"),
         "variables": body.get("prompt_variables"),
         "parameters": {name: value for name, value in body.items() if name not in NO_PARAMETERS},
-        "expected": _answer(bodies.response) if options.expect_answer else None,
+        "expected": options.expected(row.request_id, _answer(bodies.response) if options.expect_answer else None),
         "tags": list(options.tags),
         "source_request_id": str(row.request_id),
         "prompt_config_id": str(config_id) if config_id.int else None,

@@ -138,7 +138,7 @@ class ItemChangeSerializer(BodySerializer):
         return value
 
 
-class _Options(BodySerializer):
+class OptionsSerializer(BodySerializer):
     tags = TagsField(required=False, default=list, help_text="Tags that each new item gets.")
     expect_answer = serializers.BooleanField(
         required=False, default=False, help_text="Whether the text of the answer that was given is expected."
@@ -149,7 +149,7 @@ class _Options(BodySerializer):
         return Options(tags=self.validated_data["tags"], expect_answer=self.validated_data["expect_answer"])
 
 
-class FromRequestsSerializer(_Options):
+class FromRequestsSerializer(OptionsSerializer):
     is_needed = True
 
     filter = serializers.DictField(
@@ -190,7 +190,7 @@ class FromRequestsSerializer(_Options):
         return RequestParameters(data={"source": _CLIENTS, **self.validated_data.get("filter", {})}).to_filter()
 
 
-class FromReviewSerializer(_Options):
+class FromReviewSerializer(OptionsSerializer):
     queue_id = serializers.UUIDField()
     states = serializers.ListField(
         child=serializers.ChoiceField(choices=ItemState.choices),

@@ -21,10 +21,14 @@ from analytics.serializers.datasets import (
     FromRequestsSerializer,
     FromReviewSerializer,
     ItemChangeSerializer,
+    OptionsSerializer,
 )
+from console.datasets.taking import FromExperiment
 from core.ui.periods import CUSTOM, Period
 
 NEW = ""
+NAMED = ("request_id", "queue_id", "experiment_id", "positions")
+"""The parameters that name what is taken, where it is not a filter."""
 _RANGE = ("start_date", "end_date")
 _RETENTIONS = (
     (DatasetRetention.PROJECT, "As long as the project keeps requests"),
@@ -49,7 +53,7 @@ class DatasetForm(forms.Form):
 
 
 class TakeForm(forms.Form):
-    """Takes requests into a set: those that match a filter, one, or those of a review queue."""
+    """Takes requests into a set: those that match a filter, one, those of a review queue, or those of an experiment."""
 
     dataset = forms.ChoiceField(label="Data set", required=False)
     name = forms.CharField(
@@ -73,8 +77,11 @@ class TakeForm(forms.Form):
     )
     tags = forms.CharField(required=False, max_length=1_000, help_text="Of the new items, with commas between them.")
     expect_answer = forms.BooleanField(label="The answers that were given are expected", required=False)
+    expected = forms.ChoiceField(label="Expected answer", required=False)
     request_id = forms.UUIDField(required=False, widget=forms.HiddenInput)
     queue_id = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    experiment_id = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    positions = forms.CharField(required=False, max_length=6_000, widget=forms.HiddenInput)
 
     def __init__(
         self,
@@ -82,34 +89,59 @@ class TakeForm(forms.Form):
         period: Period,
         data: Mapping[str, Any] | None = None,
         query: QueryDict | None = None,
+        experiment: FromExperiment | None = None,
     ) -> None:
         query = query or QueryDict()
-        named = {name: query[name] for name in ("request_id", "queue_id") if query.get(name)}
+        named = {name: query[name] for name in NAMED if query.get(name)}
         # The page has another form, whose fields have names of these.
         super().__init__(data, auto_id="id_take_%s", initial={"filter": filter_text(query), **named})
         self._period = period
+        self.experiment = experiment
         self.fields["dataset"] = forms.ChoiceField(
             label="Data set",
             required=False,
             choices=[*((str(row.pk), row.name) for row in datasets), (NEW, "A new one")],
         )
-        if named or any((data or {}).get(name) for name in ("request_id", "queue_id")):
+        if named or any((data or {}).get(name) for name in NAMED):
             for name in ("filter", "in_range", "order", "limit"):
                 del self.fields[name]
-        self.body: FromRequestsSerializer | FromReviewSerializer | None = None
+        if experiment is None:
+            del self.fields["expected"]
+        else:
+            del self.fields["expect_answer"]
+            expected: Any = self.fields["expected"]
+            expected.choices = experiment.expected_choices
+        self.body: OptionsSerializer | None = None
+
+    @property
+    def words(self) -> str:
+        """What is taken, where the form does not ask for it."""
+        if self.experiment is not None:
+            return self.experiment.words
+        if self["queue_id"].value():
+            return "the requests of the review queue that are scored"
+        request_id = self["request_id"].value()
+        return f"request {request_id}" if request_id else ""
 
     @override
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if not cleaned.get("dataset") and not cleaned.get("name"):
             self.add_error("name", "A new data set needs a name.")
+        if cleaned.get("experiment_id") and self.experiment is None:
+            self.add_error(None, "There is no such experiment.")
         if self.errors:
             return cleaned
-        serializer = FromReviewSerializer if cleaned.get("queue_id") else FromRequestsSerializer
-        self.body = serializer(data=self._given(cleaned))
+        self.body = self._serializer(cleaned)
         if not self.body.is_valid():
             add_problems(self, self.body.errors)
         return cleaned
+
+    def _serializer(self, cleaned: Mapping[str, Any]) -> OptionsSerializer:
+        if self.experiment is not None:
+            return OptionsSerializer(data={"tags": tags_of(cleaned["tags"])})
+        serializer = FromReviewSerializer if cleaned.get("queue_id") else FromRequestsSerializer
+        return serializer(data=self._given(cleaned))
 
     def _given(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:
         given: dict[str, Any] = {"tags": tags_of(cleaned["tags"]), "expect_answer": cleaned["expect_answer"]}

@@ -18,8 +18,9 @@ from analytics.datasets.selectors import list_datasets
 from analytics.datasets.services import Added
 from analytics.presenters import datasets
 from analytics.queries.request_samples import SampleOrder
-from analytics.serializers.datasets import FromReviewSerializer
-from console.datasets.forms import DatasetForm, TakeForm
+from analytics.serializers.datasets import FromRequestsSerializer, FromReviewSerializer
+from console.datasets.forms import NAMED, DatasetForm, TakeForm
+from console.datasets.taking import FromExperiment, read_positions
 from core.audit.actors import actor_name
 from core.errors import ApplicationError
 from core.roles import Right
@@ -29,6 +30,8 @@ from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link, page_number
 from core.wire.pagination import Page as ListPage
+from gateway.experiments.errors import ExperimentNotFoundError
+from gateway.experiments.selectors import get_experiment
 
 _PER_PAGE = 25
 _MAX_PAGE = 100
@@ -43,7 +46,8 @@ _LEFT_OUT = {
 
 @register_page
 class DatasetsPage(Page):
-    """The query of the request log, or `request_id` or `queue_id`, in the address opens the form that takes them."""
+    """The query of the request log in the address, or `request_id`, `queue_id`, or `experiment_id` with perhaps
+    `positions`, opens the form that takes them."""
 
     route = "datasets/"
     name = "datasets"
@@ -107,12 +111,21 @@ def _shown(visit: Visit, new: DatasetForm | None = None, take: TakeForm | None =
 
 def _names_requests(visit: Visit) -> bool:
     form = _take_form(visit)
-    return any(form.initial.get(name) for name in ("filter", "request_id", "queue_id")) or "take" in visit.request.GET
+    return any(form.initial.get(name) for name in ("filter", *NAMED)) or "take" in visit.request.GET
 
 
 def _take_form(visit: Visit, data: Mapping[str, Any] | None = None) -> TakeForm:
     rows = list(list_datasets(visit.project.pk)[: services.MAX_DATASETS])
-    return TakeForm(rows, visit.period, data, visit.request.GET)
+    return TakeForm(rows, visit.period, data, visit.request.GET, _experiment(visit, data))
+
+
+def _experiment(visit: Visit, data: Mapping[str, Any] | None) -> FromExperiment | None:
+    given = visit.request.GET if data is None else data
+    try:
+        found = get_experiment(visit.project.pk, UUID(given.get("experiment_id", "")))
+    except (ValueError, ExperimentNotFoundError):
+        return None
+    return FromExperiment(found, read_positions(given.get("positions", "")))
 
 
 def _added(visit: Visit, form: TakeForm) -> Added:
@@ -127,9 +140,15 @@ def _added(visit: Visit, form: TakeForm) -> Added:
         else:
             dataset_id = services.create_dataset(**whose, name=given["name"]).pk
         whose |= {"dataset_id": dataset_id, "options": body.options}
+        if form.experiment is not None:
+            return form.experiment.add(
+                dataset_id=dataset_id, expected=given["expected"], options=body.options, actor=visit.actor
+            )
         values = body.validated_data
         if isinstance(body, FromReviewSerializer):
             return services.add_from_review(**whose, queue_id=values["queue_id"], states=values["states"])
+        if not isinstance(body, FromRequestsSerializer):
+            raise TypeError("the form takes requests")
         if (ids := body.request_ids_given) is not None:
             return services.add_requests(**whose, request_ids=ids)
         order = SampleOrder(values["order"])

@@ -21,6 +21,7 @@ from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_address, keep_figure
 from console.requests.peek import PEEK, peek_panels
 from console.requests.query import QueryProblem, parse_query
+from core.roles import Right
 from core.ui import formats
 from core.ui.filters import Facet, FacetValue, FilterField, Filters
 from core.ui.marks import id_link
@@ -223,7 +224,7 @@ def _columns(visit: Visit) -> list[Column]:
         Column("last", "Last seen", lambda group: formats.moment(group["last_seen"])),
         Column("sample", "Latest request", sample, is_default=False),
         Column("type", "Type", lambda group: group["type"], is_default=False),
-        Column("dataset", "Data set", lambda group: _dataset(visit, group), is_default=False),
+        Column("dataset", "Data set", lambda group: _dataset(visit, group), gives_way=True),
     ]
 
 
@@ -253,8 +254,8 @@ def _code(group: Mapping[str, Any]) -> str:
 
 def _dataset(visit: Visit, group: Mapping[str, Any]) -> Any:
     """Returns a link that takes the requests that failed so into a data set."""
-    href = visit.link_if_there("datasets", take="1", **_filters(group))
-    return format_html('<a href="{}">Take them</a>', href) if href else formats.NONE
+    href = visit.link_if_there("datasets", take="1", **_filters(group)) if visit.may(Right.EDIT) else ""
+    return format_html('<a href="{}">To a data set</a>', href) if href else formats.NONE
 
 
 def _requests(visit: Visit, group: Mapping[str, Any]) -> str:

@@ -162,6 +162,7 @@ def _shown(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> dict[st
         "takes_any_number": takes_any_number(queue),
         "request_address": _request_address(visit, item) if item else "",
         "dataset_address": visit.link_if_there("datasets", queue_id=str(queue.pk)) if visit.may(Right.EDIT) else "",
+        "item_to_dataset": _item_to_dataset(visit, item),
         "requests_address": visit.link_if_there("analytics_requests_changelist", **entry["filter"]),
         "reviews_address": visit.link("reviews"),
         "own_address": visit.link("review", visit.project.pk, queue.pk),
@@ -217,6 +218,12 @@ def _items(visit: Visit, queue: ReviewQueue) -> Table:
 
 def _request_link(visit: Visit, row: Mapping[str, Any]) -> SafeString:
     return id_link(visit.link("analytics_requests_detail", visit.project.pk, row["request_id"]), row["request_id"])
+
+
+def _item_to_dataset(visit: Visit, item: ReviewItem | None) -> str:
+    if item is None or not visit.may(Right.EDIT):
+        return ""
+    return visit.link_if_there("datasets", request_id=str(item.request_id))
 
 
 def _request_address(visit: Visit, item: ReviewItem) -> str:

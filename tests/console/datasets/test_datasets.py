@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -14,8 +15,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from analytics.models import Dataset, DatasetItem, ReviewItem
+from analytics.queries.requests import get_request_time
 from core.models import Project
 from core.roles import Role
+from gateway.models import Experiment, ExperimentAnswer, ExperimentItem
+from gateway.tables.experiment import AnswerState
 from tests.console.reviews.test_reviews import content_of, visitor_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
@@ -234,3 +238,66 @@ def test_pages__of_readers__show_no_forms_and_texts_by_role(project: Project) ->
         assert "Add the items" not in content_of(client.get(address_of(dataset)))
         assert client.post(address_of(dataset), {"action": "delete"}).status_code == 403
     assert Dataset.objects.count() == 1
+
+
+def make_experiment(project: Project, inputs: list[dict[str, Any]], **values: Any) -> Experiment:
+    """Returns an experiment of two models with the answers `A 1`, `B 1` and so on; B is the better one of item 1."""
+    candidates = [{"label": "A", "model": "one"}, {"label": "B", "model": "two"}]
+    row = Experiment.objects.create(
+        project=project, name="Short or long", candidates=candidates, item_limit=len(inputs), **values
+    )
+    for position, fields in enumerate(inputs, start=1):
+        item = ExperimentItem.objects.create(
+            experiment=row, position=position, winner="B" if position == 1 else "", **fields
+        )
+        for index, label in enumerate("AB"):
+            text = {"role": "assistant", "content": f"{label} {position}"}
+            ExperimentAnswer.objects.create(item=item, candidate=index, answer=text, state=AnswerState.DONE)
+    return row
+
+
+def test_take__items_of_an_experiment_over_requests__expect_the_better_answer(
+    project: Project, editor: Client, stored: list[str]
+) -> None:
+    ids = [UUID(one) for one in stored]
+    inputs = [{"request_id": one, "requested_at": get_request_time(project.pk, one)} for one in ids]
+    experiment = make_experiment(project, inputs)
+
+    form = content_of(editor.get(DATASETS, {"experiment_id": str(experiment.pk)}, follow=True))
+    assert "Takes all items of Short or long." in form and "The answer of B: two" in form
+    taken = {"action": "take", "name": "Tried", "experiment_id": str(experiment.pk), "expected": "winner"}
+    assert editor.post(DATASETS, taken).status_code == 302
+
+    items = {str(row.source_request_id): row.expected for row in Dataset.objects.get(name="Tried").items.all()}
+    assert items == {stored[0]: "B 1", stored[1]: None}
+
+
+def test_take__one_item_of_an_experiment_over_a_set__copied_with_what_it_expects(
+    project: Project, editor: Client
+) -> None:
+    first = make_dataset(project, items=2, name="First")
+    rows = list(first.items.order_by("position"))
+    experiment = make_experiment(
+        project, [{"dataset_item_id": row.item_id} for row in rows], dataset_id=first.pk, dataset_version=1
+    )
+    taken = {"action": "take", "name": "Hard", "experiment_id": str(experiment.pk), "positions": "2", "tags": "worst"}
+
+    assert editor.post(DATASETS, taken).status_code == 302
+    second = Dataset.objects.get(name="Hard")
+    again = editor.post(DATASETS, {**taken, "dataset": str(second.pk), "positions": "1,2", "expected": "A"})
+
+    copies = list(second.items.order_by("position"))
+    assert [(row.messages, "worst" in row.tags) for row in copies] == [(row.messages, True) for row in rows[::-1]]
+    assert [row.expected for row in copies] == [rows[1].expected, "A 1"]
+    assert "1 are in the set already" in content_of(editor.get(again.headers["location"]))
+
+
+def test_take__experiment_whose_items_are_gone_or_anothers__says_so(project: Project, editor: Client) -> None:
+    gone = make_experiment(project, [{"dataset_item_id": uuid4()}], dataset_id=uuid4(), dataset_version=1)
+    others = make_experiment(make_project(), [{"dataset_item_id": uuid4()}])
+    taken = {"action": "take", "name": "None"}
+
+    assert "The items are gone" in content_of(editor.post(DATASETS, {**taken, "experiment_id": str(gone.pk)}))
+    refused = content_of(editor.post(DATASETS, {**taken, "experiment_id": str(others.pk)}))
+    assert "There is no such experiment." in refused
+    assert not Dataset.objects.exists()
