@@ -60,7 +60,7 @@ class ExperimentFormPage(Page):
 def _begun(visit: Visit, *, is_bound: bool = False) -> ExperimentForm:
     """Returns the form as the address fills it in."""
     given = parse_parameters(visit.request.GET.urlencode())
-    initial = initial_of(given, _config_of(visit))
+    initial = initial_of(given, visit.request.GET, visit.project.pk, _config_of(visit))
     project_id, views = visit.project.pk, _views(visit)
     return (
         ExperimentForm(project_id, views, initial) if is_bound else ExperimentForm(project_id, views, initial=initial)
@@ -73,9 +73,10 @@ def _views(visit: Visit) -> list[SavedView]:
 
 def _config_of(visit: Visit) -> str:
     """Returns the prompt of the candidates that the address names; empty for none."""
-    for side in ("b", "a"):
+    query = visit.request.GET
+    for text in (query.get("b", ""), query.get("a", ""), *query.getlist("version")):
         try:
-            version_id = UUID(visit.request.GET.get(side, ""))
+            version_id = UUID(text)
         except ValueError:
             continue
         rows = PromptVersion.objects.filter(config__project=visit.project, pk=version_id)
@@ -109,7 +110,7 @@ def _estimate_panel(visit: Visit, new: NewExperiment | None) -> Panel:
 
 def _estimate(visit: Visit, new: NewExperiment | None) -> Mapping[str, Any]:
     """Raises ValidationError for an unknown version, and AnalyticsUnavailableError."""
-    is_same = new is not None and new.candidates[0] == new.candidates[1]
+    is_same = new is not None and len(set(new.candidates)) < len(new.candidates)
     found = estimate(visit.project.pk, new) if new is not None and not is_same else None
     return {"estimate": found, "new": new, "is_same": is_same, "period": visit.period}
 
@@ -121,4 +122,6 @@ def _shown(visit: Visit, form: ExperimentForm) -> Mapping[str, Any]:
         "judge_model": project_settings(visit.project.pk).judge_model,
         "models": [model["model"] for model in list_models(visit.project.pk, "")[:MAX_MODELS]],
         "form_address": visit.link("experiment_form"),
+        "datasets_address": visit.link_if_there("datasets"),
+        "evaluator_address": visit.link_if_there("evaluator_form"),
     }
