@@ -21,6 +21,7 @@ from analytics.presenters import datasets
 from console.datasets.forms import DatasetForm, ItemForm, expected_text
 from console.datasets.list import add_error
 from console.datasets.messages import shown_messages
+from console.experiments.rows import used_in
 from core.audit.actors import actor_name
 from core.errors import ApplicationError, ValidationError
 from core.roles import Right
@@ -58,6 +59,7 @@ class DatasetPage(Page):
         dataset = _dataset(visit, route["dataset_id"])
         return [
             Panel.of_table("items", "Items", lambda: _items(visit, dataset)),
+            Panel.of_table("experiments", "Experiments", lambda: used_in(visit, dataset_id=dataset.pk)),
             Panel.of_table("versions", "Versions", lambda: _versions(visit, dataset)),
         ]
 
@@ -169,6 +171,7 @@ def _shown(
         "version": _version(visit, dataset),
         "own_address": visit.link("dataset", visit.project.pk, dataset.pk),
         "export": _export(visit, dataset),
+        "experiment_address": visit.link_if_there("experiment_form", dataset=dataset.pk),
         "requests": visit.link_if_there("analytics_requests_changelist"),
         "datasets_address": visit.link("datasets"),
         **_item(visit, dataset, item_form),

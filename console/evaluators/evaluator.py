@@ -21,6 +21,7 @@ from console.evaluators.calibration import calibration_panel
 from console.evaluators.editor import NameForm, editor_context
 from console.evaluators.kinds import KIND_TITLES, KindForm, kind_form
 from console.evaluators.words import in_words
+from console.experiments.rows import used_in
 from core.audit.actors import actor_names
 from core.errors import ApplicationError, NotFoundError, ValidationError
 from core.roles import Right
@@ -134,6 +135,7 @@ def _shown(visit: Visit, version: KnownVersion, form: KindForm, named: NameForm 
         "renamed": renamed,
         "is_refused": named is not None,
         "versions": _versions(visit, row),
+        "experiments": used_in(visit, evaluator_id=row.pk),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,14 +14,18 @@ from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from console.experiments.forms import ExperimentForm, in_words
+from console.experiments.evaluators import in_address
+from console.experiments.forms import NONE, SERVED, SIDES, ExperimentForm, in_words
+from console.experiments.report import report_context
 from core.errors import ApplicationError
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from core.ui.tables import page_link, page_number
+from gateway.experiments.candidates import candidates_of
 from gateway.experiments.errors import ExperimentNotFoundError
+from gateway.experiments.evaluators import evaluators_of
 from gateway.experiments.selectors import experiment_detail, get_experiment, item_entry, list_items
 from gateway.experiments.services import cancel_experiment, delete_experiment, pick_winner
 from gateway.experiments.shapes import ExperimentAnswerEntry, ExperimentCandidate, ExperimentDetail, ExperimentItemEntry
@@ -50,6 +55,8 @@ class ShownItem:
     answers: Sequence[ShownAnswer]
     request_address: str
     choices: Sequence[tuple[str, str]]
+    to_dataset: str
+    is_gone: bool
 
 
 @register_page
@@ -77,6 +84,9 @@ class ExperimentPage(Page):
             "filter": _filter_in_words(experiment),
             "may_edit": visit.may(Right.EDIT),
             "again_address": visit.link_if_there("experiment_form", **_same_candidates(experiment)),
+            "dataset_address": _dataset_address(visit, experiment),
+            "evaluators": evaluators_of(experiment.evaluators),
+            "to_dataset": _to_dataset(visit, experiment),
         }
 
     @override
@@ -92,6 +102,7 @@ class ExperimentPage(Page):
                 is_wide=True,
                 refresh_seconds=_SUMMARY_SECONDS if runs else 0,
             ),
+            *_report_panels(visit, experiment),
             Panel(
                 "answers",
                 "Answers side by side",
@@ -154,15 +165,56 @@ def _filter_in_words(experiment: Experiment) -> list[str]:
     return [f"{labels.get(name, name.replace('_', ' ')).lower()} {value}" for name, value in given.items()]
 
 
+def _report_panels(visit: Visit, experiment: Experiment) -> list[Panel]:
+    if not experiment.evaluators:
+        return []
+    seconds = _ANSWERS_SECONDS if experiment.state in UNFINISHED else 0
+    load = partial(_report, visit, experiment.pk)
+    return [Panel("report", "Verdict", "experiments/report.html", load, is_wide=True, refresh_seconds=seconds)]
+
+
+def _report(visit: Visit, experiment_id: UUID) -> Mapping[str, Any]:
+    return report_context(visit, get_experiment(visit.project.pk, experiment_id))
+
+
+def _dataset_address(visit: Visit, experiment: Experiment) -> str:
+    """Returns the address of the data set in the version that was answered; empty for one that is deleted."""
+    counted: Any = experiment
+    if counted.current_version is None:
+        return ""
+    version = str(experiment.dataset_version)
+    return visit.link_if_there("dataset", visit.project.pk, experiment.dataset_id, version=version)
+
+
+def _to_dataset(visit: Visit, experiment: Experiment, positions: str = "") -> str:
+    if not visit.may(Right.EDIT):
+        return ""
+    return visit.link_if_there("datasets", experiment_id=str(experiment.pk), positions=positions)
+
+
 def _same_candidates(experiment: Experiment) -> dict[str, Any]:
-    """Returns the parameters of a form with this experiment's candidates and filter."""
+    """Returns the parameters of a form with this experiment's candidates, inputs, evaluators and limits."""
     found: dict[str, Any] = {}
-    for side, candidate in zip(("a", "b"), experiment.candidates, strict=False):
-        found[side] = candidate.get("version_id")
-        found[f"{side}_model"] = candidate.get("model")
-        found[f"{side}_temperature"] = candidate.get("temperature")
+    for side, candidate in zip(SIDES, candidates_of(experiment.candidates), strict=False):
+        found[side] = candidate.version_id or (SERVED if side in SIDES[2:] else "")
+        found[f"{side}_model"] = candidate.model
+        found[f"{side}_temperature"] = candidate.temperature
+    if len(experiment.candidates) == 1:
+        found["b"] = NONE
     kept = {name: value for name, value in experiment.filter.items() if name not in ("start_date", "end_date")}
-    return {**kept, **found, "item_limit": experiment.item_limit, "judge": "on" if experiment.judge else ""}
+    return {
+        **kept,
+        **found,
+        "dataset": experiment.dataset_id,
+        "item_limit": experiment.item_limit,
+        "judge": "on" if experiment.judge else "",
+        "evaluator": [in_address(evaluator) for evaluator in evaluators_of(experiment.evaluators)],
+        "repeats": experiment.repeats,
+        "baseline": experiment.baseline,
+        "margin": experiment.margin,
+        "reuse": "" if experiment.reuse else "off",
+        "max_cost_usd": experiment.max_cost_usd,
+    }
 
 
 def _summary(visit: Visit, experiment_id: UUID) -> Mapping[str, Any]:
@@ -213,34 +265,44 @@ def _answers(visit: Visit, experiment_id: UUID) -> Mapping[str, Any]:
     first = (page - 1) * PAGE_ITEMS
     rows = list(list_items(experiment)[first : first + PAGE_ITEMS + 1])
     entries = [item_entry(row, sees_content=visit.sees_content) for row in rows[:PAGE_ITEMS]]
-    labels = [candidate["label"] for candidate in experiment_detail(experiment)["candidates"]]
+    labels = [candidate.label for candidate in candidates_of(experiment.candidates)]
     return {
-        "items": [_shown(visit, entry, labels) for entry in entries],
+        "items": [_shown(visit, experiment, entry, labels) for entry in entries],
         "sees_content": visit.sees_content,
         "may_edit": visit.may(Right.EDIT),
         "experiment_id": experiment_id,
+        "repeats": experiment.repeats,
         "action": visit.link("experiment", experiment_id, p=str(page) if page > 1 else None),
         "next_url": page_link(query, p=str(page + 1)) if len(rows) > PAGE_ITEMS else "",
         "previous_url": page_link(query, p=str(page - 1) if page > 2 else "") if page > 1 else "",
-        "titles": {candidate["label"]: candidate["title"] for candidate in experiment_detail(experiment)["candidates"]},
     }
 
 
-def _shown(visit: Visit, entry: ExperimentItemEntry, labels: Sequence[str]) -> ShownItem:
+def _shown(visit: Visit, experiment: Experiment, entry: ExperimentItemEntry, labels: Sequence[str]) -> ShownItem:
     texts = [text_of(answer["message"]) for answer in entry["answers"]]
-    parts = _compared(texts)
+    parts = _compared(texts, len(labels))
     answers = [
         ShownAnswer(answer, shown, _request_address(visit, answer["request_id"]))
         for answer, shown in zip(entry["answers"], parts, strict=True)
     ]
     choices = [*((label, f"{label} is better") for label in labels), (TIE, "Tie"), ("", "No choice")]
-    return ShownItem(entry, answers, _request_address(visit, str(entry["request_id"])), choices)
+    request_id = entry["request_id"]
+    is_gone = request_id is None and entry["dataset_item_id"] is None
+    return ShownItem(
+        entry,
+        answers,
+        _request_address(visit, str(request_id)) if request_id else "",
+        choices,
+        "" if is_gone else _to_dataset(visit, experiment, str(entry["position"])),
+        is_gone,
+    )
 
 
-def _compared(texts: Sequence[str]) -> list[Sequence[Part]]:
-    """Returns the parts of each text: the first against the second, the others against the first."""
+def _compared(texts: Sequence[str], count: int) -> list[Sequence[Part]]:
+    """Returns the parts of each text: the first against the second, the others against the first. Of more answers than
+    `count`, which are repeats, none is compared."""
     whole: list[Sequence[Part]] = [(Part(text, False),) for text in texts]
-    if len(texts) < 2 or max(map(len, texts)) > _MAX_DIFF_CHARACTERS or not all(texts):
+    if len(texts) != count or len(texts) < 2 or max(map(len, texts)) > _MAX_DIFF_CHARACTERS or not all(texts):
         return whole
     pairs = [compare_lines(texts[0], text) for text in texts[1:]]
     found = [pairs[0][0], *(pair[1] for pair in pairs)]
