@@ -86,7 +86,7 @@ class FromExperiment:
         texts = {
             item_id: text
             for item_id, candidate, answer in answers.values_list("item_id", "candidate", "answer")
-            if wanted.get(item_id) == candidate and isinstance(text := answer.get("content"), str) and text
+            if wanted.get(item_id) == candidate and isinstance(text := (answer or {}).get("content"), str) and text
         }
         return {_id(row): texts[row.pk] for row in rows if row.pk in texts}
 

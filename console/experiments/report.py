@@ -14,7 +14,7 @@ from gateway.experiments.candidates import Candidate, candidates_of
 from gateway.experiments.selectors import item_entry, list_items
 from gateway.experiments.shapes import ExperimentAnswerEntry, TargetReport
 from gateway.models import Experiment
-from gateway.tables.experiment import UNFINISHED, ExperimentVerdict
+from gateway.tables.experiment import UNFINISHED
 from prompts.models import PromptConfig
 
 _REASONS = {"not_answered": "not answered", "answer_failed": "the answer failed"}
@@ -137,7 +137,7 @@ def signed(value: float | None) -> str:
 
 def _gate_address(visit: Visit, experiment: Experiment, target: TargetReport) -> str:
     """Returns the address of a new rollout that this experiment opens the gate of; empty where it opens none."""
-    if target["verdict"] != ExperimentVerdict.PASSED or experiment.dataset_id is None:
+    if target["verdict"] != "passed" or experiment.dataset_id is None:
         return ""
     if experiment.state in UNFINISHED:
         return ""
