@@ -9,10 +9,13 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 
+from analytics.datasets.signals import items_gone
+from analytics.deletion.signals import subject_erased, subject_sought
 from analytics.telemetry.prompt_calls import prompt_calls_stored
 from core.models import ApiKey, Project, Team
 from gateway.alerts.rollouts import raise_of_watch
 from gateway.alerts.secrets import ensure_secret
+from gateway.experiments import erasure
 from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow
 from gateway.snapshot.announcements import PRICES, announce
 from integrations.models import ModelPrice, ProviderIntegration
@@ -63,6 +66,9 @@ def _settings_saved(instance: GatewaySettings, raw: bool = False, **_: Any) -> N
 def connect() -> None:
     post_save.connect(_settings_saved, sender=GatewaySettings, dispatch_uid="gateway.alert_secret")
     prompt_calls_stored.connect(_prompt_calls_stored, dispatch_uid="gateway.prompt_outcomes")
+    items_gone.connect(erasure.items_are_gone, dispatch_uid="gateway.experiment_items")
+    subject_erased.connect(erasure.subject_is_erased, dispatch_uid="gateway.experiments_erased")
+    subject_sought.connect(erasure.subject_is_kept, dispatch_uid="gateway.experiments_sought")
     watch_warned.connect(raise_of_watch, dispatch_uid="gateway.rollout_watch")
     prices_changed.connect(_prices_changed, dispatch_uid="gateway.prices")
     model_list_changed.connect(_model_list_changed, dispatch_uid="gateway.model_list")

@@ -10,10 +10,10 @@ from celery import shared_task
 from analytics.errors import AnalyticsUnavailableError
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
+from gateway.experiments.retention import expire_judgements as expire
 from gateway.experiments.run import run_due_experiment
 from gateway.figure_alerts.check import check_due_alerts
 from gateway.guardrails import verdict_scores as scores
-from gateway.judging.retention import expire_judgements as expire
 
 
 @shared_task(name="gateway.expire_judgements")

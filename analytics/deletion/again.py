@@ -65,7 +65,7 @@ def erase_again(found: Iterable[Tombstone], *, log: bool, done: Callable[[int], 
     for (project_id, kind), group in groupby(known, key=_group):
         while some := list(islice(group, _AT_ONCE)):
             by_hash = {one.subject_hash: one for one in some}
-            there = _find(project_id, DeletionKind(kind), list(by_hash)) if log else {}
+            there = _find(project_id, DeletionKind(kind), list(by_hash)) if log and kind in _SUBJECTS else {}
             requests += _erase_some(project_id, DeletionKind(kind), by_hash, there)
             done(len(some))
     return requests
@@ -103,10 +103,14 @@ def _erase_some(
 ) -> int:
     count = 0
     for hashed, tombstone in by_hash.items():
-        forget_in_database(project_id, kind, hashed, tombstone.requested_at)
         deletion = _write_down(tombstone, there.get(hashed))
+        forget_in_database(deletion)
         if hashed in there:
             count += continue_deletion(deletion)
+        elif deletion.references.exists():
+            # The task of deletions looks for requests that quote it, when the store is there.
+            state, look_at = DeletionState.ERASED, timezone.now()
+            Deletion.objects.filter(pk=deletion.pk, state=DeletionState.CLOSED).update(state=state, look_at=look_at)
     return count
 
 

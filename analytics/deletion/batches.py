@@ -10,15 +10,18 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
+from django.db import transaction
+from django.utils import timezone
 
 from analytics.clickhouse import client
 from analytics.clickhouse.rollups import list_rollups
+from analytics.deletion.references import QUOTING, add_references, next_references, note_searched, parameters_of
 from analytics.deletion.subject import Subject, spans_of
 from analytics.errors import RepairBusyError
 from analytics.models import Deletion, DeletionBatch
@@ -60,8 +63,24 @@ _IN_BATCH = """project_id = {project:UUID} AND request_id IN {ids:Array(UUID)}
 
 def plan_batch(deletion: Deletion, subject: Subject) -> DeletionBatch | None:
     """Plans a batch of the subject's next requests; returns None when there are none."""
-    sql = _FOUND.format(where=subject.requests, limit=_REQUESTS_AT_ONCE)
-    found = client.execute(sql, subject.parameters, settings=LIMITS, fresh=("requests",))
+    return _plan(deletion, subject.requests, subject.parameters) if subject.requests else None
+
+
+def plan_quotes(deletion: Deletion, started: datetime) -> DeletionBatch | None:
+    """Plans a batch of requests that quote what was erased; returns None when nothing has been found since `started`
+    by any of the references."""
+    while references := next_references(deletion, started):
+        searched_at = timezone.now()
+        batch = _plan(deletion, QUOTING, parameters_of(deletion, references))
+        if batch is not None:
+            return batch
+        note_searched(references, searched_at)
+    return None
+
+
+def _plan(deletion: Deletion, where: str, parameters: Mapping[str, Any]) -> DeletionBatch | None:
+    sql = _FOUND.format(where=where, limit=_REQUESTS_AT_ONCE)
+    found = client.execute(sql, parameters, settings=LIMITS, fresh=("requests",))
     if not found:
         return None
     plan = Plan(
@@ -72,7 +91,10 @@ def plan_batch(deletion: Deletion, subject: Subject) -> DeletionBatch | None:
         sessions=tuple(sorted({row[3] for row in found if row[3]})),
         users=tuple(sorted({row[4] for row in found if row[4]})),
     )
-    return DeletionBatch.objects.create(deletion=deletion, plan=msgspec.to_builtins(plan))
+    with transaction.atomic():
+        # Who quotes them is found by these ids, also after their rows have lost them.
+        add_references(deletion, plan.ids, plan.first)
+        return DeletionBatch.objects.create(deletion=deletion, plan=msgspec.to_builtins(plan))
 
 
 def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool = False) -> int:

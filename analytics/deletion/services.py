@@ -1,9 +1,12 @@
-"""Deletes a session or a request: its texts, and everything that identifies a person.
+"""Deletes a session or a request, or an item of a data set: its texts, and everything that identifies a person.
 
 The request to delete is stored first. From then on nobody sees a session (`analytics.queries.visible`), and the caller
 has its answer; the task `analytics.finish_deletions` erases it within seconds. A request is erased before the caller
 has its answer; if something fails on the way, the same task continues. The task also looks for late records for some
 days: they may have waited on a disk while the data was erased.
+
+What quotes the subject goes with it: requests of judges and experiments (`analytics.deletion.references`), and what
+apps above keep (`analytics.deletion.signals`).
 
 The anonymous account stays: time, model, tokens, cost, outcome. Sums of cost and budgets do not change.
 """
@@ -11,6 +14,7 @@ The anonymous account stays: time, model, tokens, cost, outcome. Sums of cost an
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,12 +26,15 @@ from django.utils import timezone
 
 from analytics.clickhouse import client
 from analytics.datasets import erasure as datasets
-from analytics.deletion.batches import delete_where, finish_batch, plan_batch
+from analytics.deletion.batches import delete_where, finish_batch, plan_batch, plan_quotes
+from analytics.deletion.references import add_references
+from analytics.deletion.signals import Erased, Quotes, subject_erased, subject_sought
 from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of
 from analytics.discussions.services import delete_discussions_of, delete_discussions_of_hashes
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
-from analytics.identifiers import id_hash
+from analytics.identifiers import arrival_of, id_hash
 from analytics.models import Deletion, DeletionBatch, DeletionKind, DeletionState
+from analytics.models.datasets import Dataset
 from analytics.models.discussions import SubjectKind
 from analytics.queries import visible
 from analytics.queries.telemetry import keyed_by
@@ -51,6 +58,7 @@ _DUE_AT_ONCE = 200
 _MAX_UNDER_WAY = 200
 # Up to this many requests of a session lose their scores before the answer; the others when they are erased.
 _MAX_REQUESTS_AT_ONCE = 10_000
+_HASHES_AT_ONCE = 500
 # Requests that have become anonymous do not name their traces any more, whose spans are deleted after them.
 _NOTE_TRACES = """
 INSERT INTO otel_session_traces (ProjectId, SessionId, TraceId, Timestamp, DropDate)
@@ -66,19 +74,19 @@ def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
     """
     subject = session_subject(project_id, session_id, timezone.now())
     requests = _requests_of(subject)
+    session_hash = id_hash(session_id)
     if not (
         requests
         or _has_telemetry(subject)
         or selectors.list_feedback(project_id, session_id).exists()
-        or datasets.has_items_of_session(project_id, id_hash(session_id))
+        or datasets.has_items_of_session(project_id, session_hash)
+        or _is_kept(Erased(project_id, session_hash=session_hash, until=subject.parameters["until"]))
     ):
         raise _not_found(DeletionKind.SESSION)
     with transaction.atomic():
         deletion = _write_down(project_id, DeletionKind.SESSION, session_id, subject, actor=actor)
-        forget_in_database(project_id, DeletionKind.SESSION, deletion.subject_hash, deletion.requested_at)
-        delete_scores_of(project_id, requests)
-        datasets.delete_items_of(project_id, requests)
-        delete_discussions_of(project_id, SubjectKind.REQUEST, requests)
+        forget_in_database(deletion)
+        _forget_requests(deletion, requests)
     if len(selectors.list_sessions_being_deleted(project_id)) > _MAX_UNDER_WAY:
         _look(deletion, timezone.now())
 
@@ -87,16 +95,35 @@ def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
     """Deletes one request, which is erased when this returns. Raises NotFoundError, and the errors of the store: the
     deletion is finished in the background then."""
     subject = request_subject(project_id, request_id)
+    subject_hash = id_hash(str(request_id))
     is_known = (
-        bool(_requests_of(subject)) or _has_telemetry(subject) or datasets.has_items_of_request(project_id, request_id)
+        bool(_requests_of(subject))
+        or _has_telemetry(subject)
+        or datasets.has_items_of_request(project_id, request_id)
+        or _is_kept(Erased(project_id, request_hashes={subject_hash}))
     )
-    of_this = {"kind": DeletionKind.REQUEST, "subject_hash": id_hash(str(request_id))}
+    of_this = {"kind": DeletionKind.REQUEST, "subject_hash": subject_hash}
     deletion = Deletion.objects.for_project(project_id).filter(**of_this, state=DeletionState.PENDING).first()
     if deletion is None and not is_known:
         raise _not_found(DeletionKind.REQUEST)
     if deletion is None or is_known:
-        deletion = _write_down(project_id, DeletionKind.REQUEST, str(request_id), subject, actor=actor)
+        with transaction.atomic():
+            deletion = _write_down(project_id, DeletionKind.REQUEST, str(request_id), subject, actor=actor)
+            # Requests that quote it may be there when it is not any more.
+            add_references(deletion, [request_id], arrival_of(request_id) or deletion.project.created_at)
+            forget_in_database(deletion)
     _look(deletion, timezone.now())
+
+
+def delete_dataset_item(dataset: Dataset, item_id: UUID, *, actor: str) -> None:
+    """Deletes an item from every version of its data set, and what quotes it: texts in the database before this
+    returns, requests of the log within seconds. Raises DatasetItemNotFoundError."""
+    with transaction.atomic():
+        datasets.erase_item(dataset, item_id)
+        nothing = Subject("", "", "", {})
+        deletion = _write_down(dataset.project_id, DeletionKind.ITEM, str(item_id), nothing, actor=actor)
+        add_references(deletion, [item_id], dataset.created_at)
+        _tell(deletion, Erased(dataset.project_id, item_ids={item_id}))
 
 
 def continue_deletion(deletion: Deletion) -> int:
@@ -104,15 +131,20 @@ def continue_deletion(deletion: Deletion) -> int:
     return _look(deletion, timezone.now())
 
 
-def forget_in_database(project_id: UUID, kind: DeletionKind, subject_hash: str, until: datetime) -> None:
-    """Deletes what the SQL database itself has of a subject: feedback on a session, comments, assignments, and items
-    of data sets; those of a session's requests up to a moment."""
-    if kind == DeletionKind.SESSION:
+def forget_in_database(deletion: Deletion) -> None:
+    """Deletes what the SQL database itself has of a subject: feedback on a session, comments, assignments, items of
+    data sets, and what apps above keep; of a session what it received before the deletion."""
+    project_id, subject_hash, until = deletion.project_id, deletion.subject_hash, deletion.requested_at
+    if deletion.kind == DeletionKind.ITEM:
+        return
+    if deletion.kind == DeletionKind.SESSION:
         delete_feedback_of_hash(project_id, subject_hash)
         datasets.delete_items_of_session(project_id, subject_hash, until)
+        _tell(deletion, Erased(project_id, session_hash=subject_hash, until=until))
     else:
         datasets.delete_items_of_request(project_id, subject_hash)
-    delete_discussions_of_hashes(project_id, SubjectKind(kind.value), [subject_hash])
+        _tell(deletion, Erased(project_id, request_hashes={subject_hash}))
+    delete_discussions_of_hashes(project_id, SubjectKind(deletion.kind), [subject_hash])
 
 
 def finish_due(now: datetime | None = None) -> int:
@@ -121,7 +153,9 @@ def finish_due(now: datetime | None = None) -> int:
     moment = now or timezone.now()
     found = 0
     for deletion in Deletion.objects.filter(look_at__lte=moment).order_by("look_at")[:_DUE_AT_ONCE]:
-        if deletion.state == DeletionState.ERASED and moment - deletion.requested_at > _WATCHED_FOR:
+        # A deletion that was carried out again may have something to search for that is new.
+        is_over = moment - deletion.requested_at > _WATCHED_FOR
+        if deletion.state == DeletionState.ERASED and is_over and not _has_news(deletion):
             _close(deletion)
             continue
         try:
@@ -185,7 +219,8 @@ def _has_telemetry(subject: Subject) -> bool:
 
 
 def _look(deletion: Deletion, now: datetime) -> int:
-    """Erases the subject's data that exists now; returns the number of its requests."""
+    """Erases the subject's data that exists now; returns the number of its requests, with those that quote it."""
+    started = timezone.now()
     with repair_lease(deletion.project_id) as renew:
         found = 0
         subject = subject_of(deletion)
@@ -196,16 +231,13 @@ def _look(deletion: Deletion, now: datetime) -> int:
         if subject.traces:
             noted = _NOTE_TRACES.format(requests=subject.requests)
             client.execute(noted, subject.parameters, settings=LIMITS, fresh=("requests",))
-        while batch := plan_batch(deletion, subject):
+        _forget_late(deletion)
+        while batch := plan_batch(deletion, subject) or plan_quotes(deletion, started):
             found += _finish(deletion, batch, is_first_try=True)
             renew()
         _delete_beside(subject)
     # Somebody may have written, or made an item, while the subject was being erased.
-    if deletion.kind == DeletionKind.REQUEST:
-        delete_discussions_of(deletion.project_id, SubjectKind.REQUEST, [deletion.subject])
-        datasets.delete_items_of_request(deletion.project_id, deletion.subject_hash)
-    else:
-        datasets.delete_items_of_session(deletion.project_id, deletion.subject_hash, deletion.requested_at)
+    _forget_late(deletion)
     erased_at = deletion.erased_at or now
     pause = min(max((now - deletion.requested_at) / 2, _FIRST_LOOK_AFTER), _MAX_INTERVAL)
     Deletion.objects.filter(pk=deletion.pk).update(
@@ -216,11 +248,48 @@ def _look(deletion: Deletion, now: datetime) -> int:
     return found
 
 
+def _forget_late(deletion: Deletion) -> None:
+    """Deletes what the SQL database has got of the subject since the deletion was asked for. What is said of a session
+    that goes on is new, and stays."""
+    if deletion.kind == DeletionKind.SESSION:
+        until = deletion.requested_at
+        datasets.delete_items_of_session(deletion.project_id, deletion.subject_hash, until)
+        _tell(deletion, Erased(deletion.project_id, session_hash=deletion.subject_hash, until=until))
+    elif deletion.kind == DeletionKind.REQUEST:
+        forget_in_database(deletion)
+    elif deletion.subject:
+        _tell(deletion, Erased(deletion.project_id, item_ids={UUID(deletion.subject)}))
+
+
+def _forget_requests(deletion: Deletion, request_ids: Sequence[UUID | str]) -> None:
+    """Deletes what the SQL database has of requests, but for items of review queues."""
+    delete_scores_of(deletion.project_id, request_ids)
+    datasets.delete_items_of(deletion.project_id, request_ids)
+    delete_discussions_of(deletion.project_id, SubjectKind.REQUEST, request_ids)
+    for start in range(0, len(request_ids), _HASHES_AT_ONCE):
+        hashes = {id_hash(str(request_id)) for request_id in request_ids[start : start + _HASHES_AT_ONCE]}
+        _tell(deletion, Erased(deletion.project_id, request_hashes=hashes))
+
+
+def _tell(deletion: Deletion, erased: Erased) -> None:
+    """Has the apps above delete what they keep, and notes where the request log quotes it."""
+    with transaction.atomic():
+        for _, quotes in subject_erased.send(Deletion, erased=erased):
+            if isinstance(quotes, Quotes):
+                add_references(deletion, quotes.references, quotes.since)
+
+
+def _is_kept(erased: Erased) -> bool:
+    return any(is_kept for _, is_kept in subject_sought.send(Deletion, erased=erased))
+
+
+def _has_news(deletion: Deletion) -> bool:
+    return deletion.references.filter(searched_at=None).exists()
+
+
 def _finish(deletion: Deletion, batch: DeletionBatch, *, is_first_try: bool = False) -> int:
-    delete_scores_of(deletion.project_id, batch.plan["ids"])
+    _forget_requests(deletion, batch.plan["ids"])
     delete_items_of(deletion.project_id, batch.plan["ids"])
-    datasets.delete_items_of(deletion.project_id, batch.plan["ids"])
-    delete_discussions_of(deletion.project_id, SubjectKind.REQUEST, batch.plan["ids"])
     count = finish_batch(batch, deletion.project_id, is_first_try=is_first_try)
     Deletion.objects.filter(pk=deletion.pk).update(requests=F("requests") + count)
     return count
@@ -252,6 +321,7 @@ def _delete_records(table: str, keys: str, where: str, parameters: dict[str, Any
 
 
 def _close(deletion: Deletion) -> None:
-    """Closes the deletion: no more records can arrive, so that its id is erased too."""
+    """Closes the deletion: no more records can arrive, so that its id is erased too, and those of what quoted it."""
+    deletion.references.all().delete()
     Deletion.objects.filter(pk=deletion.pk).update(state=DeletionState.CLOSED, subject="", look_at=None)
     logger.info("deletion.closed deletion_id=%s", deletion.pk)

@@ -37,6 +37,7 @@ class Subject:
     """The SQL conditions of a subject with their parameters. Records of a session after `until` stay.
 
     `traces` finds the traces of a session in `otel_session_traces`, and `of_traces` the keys of their spans and logs.
+    An empty condition finds nothing.
     """
 
     requests: str
@@ -77,6 +78,9 @@ def _spans(
 
 
 def subject_of(deletion: Deletion) -> Subject:
+    """Returns what the store has under the id itself: nothing of an item, or of a deletion whose id is forgotten."""
+    if deletion.kind == DeletionKind.ITEM or not deletion.subject:
+        return Subject("", "", "", {"project": deletion.project_id})
     if deletion.kind == DeletionKind.SESSION:
         return session_subject(deletion.project_id, deletion.subject, deletion.requested_at)
     return request_subject(deletion.project_id, UUID(deletion.subject))

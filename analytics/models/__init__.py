@@ -231,6 +231,7 @@ class SavedView(models.Model):
 class DeletionKind(models.TextChoices):
     SESSION = "session"
     REQUEST = "request"
+    ITEM = "item"  # An item of a data set.
 
 
 class DeletionState(models.TextChoices):
@@ -243,7 +244,7 @@ class DeletionState(models.TextChoices):
 
 
 class Deletion(models.Model):
-    """A request to delete a session or a request, stored before anything is deleted.
+    """A request to delete a session, a request or an item of a data set, stored before anything is deleted.
 
     `subject` is the id, kept only while records of it may still arrive; `subject_hash` (SHA-256, hexadecimal) stays, so
     that the deletion of an id can be proved.
@@ -295,3 +296,25 @@ class DeletionBatch(models.Model):
     @override
     def __str__(self) -> str:
         return f"batch of {self.deletion_id}"
+
+
+class DeletionReference(models.Model):
+    """An id by which requests name what a deletion erases: they quote it, and go too. It is kept only while records of
+    them may still arrive."""
+
+    deletion = models.ForeignKey(Deletion, on_delete=models.CASCADE, related_name="references")
+    reference = models.CharField(max_length=64)
+    # No such request was made before.
+    since = models.DateTimeField()
+    # Until then the request log was searched; null for a reference that is new.
+    searched_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["deletion", "reference"], name="one_reference_per_deletion"),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"reference of {self.deletion_id}"

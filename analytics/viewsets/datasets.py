@@ -17,7 +17,6 @@ from rest_framework.response import Response
 from typing_extensions import override
 
 from analytics.datasets import services
-from analytics.datasets.erasure import erase_item
 from analytics.datasets.lines import dataset_lines
 from analytics.datasets.selectors import get_dataset, get_item
 from analytics.datasets.services import Added
@@ -31,6 +30,7 @@ from analytics.datasets.wire import (
     item_entry,
     item_without_texts,
 )
+from analytics.deletion.services import delete_dataset_item
 from analytics.exports.streaming import streamed_rows
 from analytics.models.datasets import DatasetItem
 from analytics.presenters import datasets
@@ -275,7 +275,7 @@ class DatasetItemViewSet(ProjectViewSet):
     def destroy(self, request: Request, dataset_id: UUID, dataset_item_id: UUID) -> Response:
         """Makes a version without the item; earlier versions keep it, unless `erase` is true."""
         if self.valid_query(RemovalParameters).validated_data["erase"]:
-            erase_item(get_dataset(self.project_id, dataset_id), dataset_item_id)
+            delete_dataset_item(get_dataset(self.project_id, dataset_id), dataset_item_id, actor=self.actor)
         else:
             services.remove_item(**self._of(dataset_id), item_id=dataset_item_id)
         return Response(status=status.HTTP_204_NO_CONTENT)

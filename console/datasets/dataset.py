@@ -13,9 +13,9 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from analytics.datasets import services
-from analytics.datasets.erasure import erase_item
 from analytics.datasets.errors import DatasetItemNotFoundError, DatasetNotFoundError
 from analytics.datasets.selectors import get_dataset, get_item, list_tags
+from analytics.deletion.services import delete_dataset_item
 from analytics.models.datasets import Dataset, DatasetItem
 from analytics.presenters import datasets
 from console.datasets.forms import DatasetForm, ItemForm, expected_text
@@ -132,7 +132,7 @@ def _remove_item(visit: Visit, dataset: Dataset) -> _Done:
 
 
 def _erase_item(visit: Visit, dataset: Dataset) -> _Done:
-    erase_item(dataset, _item_id(visit))
+    delete_dataset_item(dataset, _item_id(visit), actor=visit.actor)
     return None, _to(visit, dataset, "The item is gone from every version.")
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from django.conf import settings
 
+from analytics.request_log import quoting
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
@@ -23,11 +24,8 @@ from gateway.playground.services import ACTOR, PlaygroundRun, judged, with_store
 from gateway.protocol.headers import PROMPT_VERSION, WARNING
 from gateway.tables.experiment import LABELS, AnswerFailure, ExperimentFailure
 
-SOURCE = "experiment"
 EXPERIMENT = "experiment_id"
 """The attribute of a record that names the experiment whose answer it is."""
-ITEM = "experiment_item_request_id"
-"""The attribute of a record that names the past request whose item was tried."""
 
 _MAX_TRIES = 20
 _OUT_OF_BUDGET = "budget_error"
@@ -170,8 +168,10 @@ class Answering:
         item, experiment = self._answer.item, self._experiment
         attributes = {ACTOR: experiment.created_by, EXPERIMENT: str(experiment.pk)}
         if item.request_id is not None:
-            attributes[ITEM] = str(item.request_id)
-        return Caller(SOURCE, self._shared.key_id, attributes=attributes, version=request.version)
+            attributes[quoting.ITEM_REQUEST] = str(item.request_id)
+        if item.dataset_item_id is not None:
+            attributes[quoting.ITEM] = str(item.dataset_item_id)
+        return Caller(quoting.EXPERIMENT, self._shared.key_id, attributes=attributes, version=request.version)
 
 
 def fill(answer: ExperimentAnswer, result: Result, *, with_texts: bool) -> None:

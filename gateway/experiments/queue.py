@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from gateway.experiments import budget, reuse
 from gateway.experiments.services import end_experiment
-from gateway.models import Experiment, ExperimentAnswer, ExperimentScore
+from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
 from gateway.tables.experiment import UNFINISHED, AnswerFailure, AnswerState, ExperimentFailure, ExperimentState
 
 # A worker moves its claim on every few seconds; after its death another one takes the experiment so much later.
@@ -164,9 +164,13 @@ def put_scoring_back(answers: Sequence[ExperimentAnswer]) -> None:
 
 
 def store_score(score: ExperimentScore, experiment_id: UUID, *, reserved: Decimal, cost: Decimal) -> None:
-    """Stores a score, unless it is there or the answer was deleted, and books its cost in any case."""
+    """Stores a score, unless it is there or the answer was deleted, and books its cost in any case. Of an item whose
+    texts are gone it has none."""
     with transaction.atomic():
-        if ExperimentAnswer.objects.filter(pk=score.answer_id).exists():
+        if ExperimentAnswer.objects.select_for_update().filter(pk=score.answer_id).first() is not None:
+            # Asked after the lock, which erasure takes too.
+            if ExperimentItem.objects.filter(answers=score.answer_id).exclude(gone="").exists():
+                score.detail = score.key = ""
             ExperimentScore.objects.bulk_create([score], ignore_conflicts=True)
         if reserved or cost:
             budget.settle(experiment_id, reserved=reserved, cost=cost)

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
+from analytics.request_log import quoting
 from gateway.judging.rubric import CRITERIA, Criterion, Grade, UnreadableGradesError, judge_request, read_grades
 from gateway.pipeline.internal_client import Caller, InternalAnswer, Reported, ask
 from gateway.project_settings.guardrails import NO_GUARDRAILS
@@ -15,10 +16,6 @@ from gateway.runtime.runtime import OverallGrade, Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
-
-SOURCE = "judge"
-JUDGED = "judged_request_id"
-"""The attribute of a judge's record that names the request whose answer it graded."""
 
 NO_JUDGE = Reported(
     400, "invalid_request_error", "no_judge_model", "judge_model: the project's settings name no judge model"
@@ -78,7 +75,7 @@ async def ask_judge(
     surface: Surface = CHAT,
 ) -> InternalAnswer:
     """Returns the outcome of a judge's own request about the answer of `request_id`."""
-    caller = Caller(SOURCE, key_id, attributes={JUDGED: request_id})
+    caller = Caller(quoting.JUDGE, key_id, attributes={quoting.JUDGED_REQUEST: request_id})
     return await ask(runtime, _unguarded(snapshot), caller, body, seconds=seconds, surface=surface)
 
 

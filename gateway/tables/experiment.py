@@ -42,6 +42,13 @@ class AnswerState(models.TextChoices):
     CANCELLED = "cancelled"
 
 
+class Gone(models.TextChoices):
+    """Why the texts of an item are deleted: its request, session or data-set item was, or its retention was over."""
+
+    ERASED = "erased"
+    EXPIRED = "expired"
+
+
 class ExperimentFailure(models.TextChoices):
     """Why an experiment failed."""
 
@@ -147,6 +154,8 @@ class ExperimentItem(models.Model):
     prompt_version = models.PositiveIntegerField(default=0)
     winner = models.CharField(max_length=3, blank=True, default="")
     winner_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
+    # An item whose texts are gone keeps its figures.
+    gone = models.CharField(max_length=7, choices=Gone, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ["experiment_id", "position"]

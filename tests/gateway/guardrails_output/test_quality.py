@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from analytics.request_log.quoting import JUDGED_REQUEST
 from analytics.request_log.record import RequestRecord
 from gateway.guardrails.verdicts import VERDICTS, GuardrailVerdict
-from gateway.judging.judge import JUDGED
 from tests.fakes import scripted as play
 from tests.fakes.scripted import Script, Step, answer, raw, status
 from tests.fakes.upstream import Connection, Received
@@ -51,7 +51,7 @@ def judgements(project: Gateway, response: Any, count: int) -> list[RequestRecor
 
     def found() -> list[RequestRecord]:
         records = [entry.record for entry in spooled_entries(project.service.var / "spool")]
-        return [record for record in records if record.attributes.get(JUDGED) == request_id]
+        return [record for record in records if record.attributes.get(JUDGED_REQUEST) == request_id]
 
     return project.service.until(found, lambda records: len(records) >= count)
 

@@ -13,6 +13,7 @@ from analytics.discussions.services import delete_discussions_before
 from analytics.reviews.services import delete_items_before
 from analytics.scores.services import delete_feedback_before, delete_scores_before
 from core.models import Project
+from gateway.experiments.erasure import expire_items
 from gateway.models import Experiment
 from gateway.selectors import project_settings
 
@@ -32,7 +33,8 @@ def expire_judgements(now: datetime | None = None) -> int:
         deleted += delete_items_before(project_id, first_retained)
         deleted += datasets.delete_items_before(project_id, first_retained)
         deleted += delete_discussions_before(project_id, first_retained)
-        # Experiments hold texts of requests and answers.
+        # Experiments hold texts of requests and answers: those of a request go with it, all others with the experiment.
+        deleted += expire_items(project_id, first_retained)
         deleted += Experiment.objects.for_project(project_id).filter(created_at__lt=first_retained).delete()[0]
     if deleted:
         logger.info("judgements.expired count=%d", deleted)

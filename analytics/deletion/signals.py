@@ -1,0 +1,40 @@
+"""The signals by which apps above delete what they keep of a subject, and say what of it they have."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.dispatch import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What of a project is being erased: requests by the SHA-256 of their ids, what a session received up to `until`,
+    and items of data sets."""
+
+    project_id: UUID
+    request_hashes: AbstractSet[str] = frozenset()
+    session_hash: str = ""
+    until: datetime | None = None
+    item_ids: AbstractSet[UUID] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """Where the request log quotes what is erased: the ids of requests that do, and ids by which they name it. None
+    was made before `since`."""
+
+    references: AbstractSet[str]
+    since: datetime
+
+
+subject_erased = Signal()
+"""Sent with `erased`, an `Erased`, within a transaction, and at every look for late records, so that a receiver hears
+of the same subject again and again. It deletes its texts of it, and returns `Quotes` or None. What it raises ends the
+deletion, which is tried again."""
+
+subject_sought = Signal()
+"""Sent with `erased`, an `Erased`; a receiver returns whether it has texts of it."""
