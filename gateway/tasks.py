@@ -10,6 +10,7 @@ from celery import shared_task
 from analytics.errors import AnalyticsUnavailableError
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
+from gateway.evaluations import labelled
 from gateway.experiments.retention import expire_judgements as expire
 from gateway.experiments.run import run_due_experiment
 from gateway.figure_alerts.check import check_due_alerts
@@ -53,6 +54,14 @@ def run_experiments() -> None:
     two workers take the same experiment, and one whose worker died is taken again."""
     if run_due_experiment():
         run_experiments.delay()
+
+
+@shared_task(name="gateway.score_labelled")
+def score_labelled() -> None:
+    """Scores answers that people labelled for an evaluator, and calls itself again while more are due. Repeatable: no
+    two workers take the same ones."""
+    if labelled.score_labelled():
+        score_labelled.delay()
 
 
 @shared_task(name="gateway.score_verdicts")

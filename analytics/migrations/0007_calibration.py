@@ -17,6 +17,16 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='review_queues', to='analytics.evaluator'),
         ),
         migrations.AddField(
+            model_name='evaluatorversion',
+            name='anchors_judged_at',
+            field=models.DateTimeField(editable=False, null=True),
+        ),
+        migrations.AddField(
+            model_name='evaluatorversion',
+            name='labels_scored_until',
+            field=models.DateTimeField(editable=False, null=True),
+        ),
+        migrations.AddField(
             model_name='score',
             name='judge_model',
             field=models.CharField(blank=True, db_default='', default='', max_length=200),

@@ -48,13 +48,19 @@ class Evaluator(models.Model):
 
 
 class EvaluatorVersion(models.Model):
-    """A definition of an evaluator, which never changes. A score of `good_from` or more is that of a good answer."""
+    """A definition of an evaluator, which never changes. A score of `good_from` or more is that of a good answer.
+
+    `labels_scored_until` and `anchors_judged_at` say how far the answers are scored that people labelled
+    (`analytics.evaluators.calibration.due`).
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     evaluator = models.ForeignKey(Evaluator, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     definition = models.JSONField(default=dict)
     good_from = models.FloatField(default=DEFAULT_GOOD_FROM)
+    labels_scored_until = models.DateTimeField(null=True, editable=False)
+    anchors_judged_at = models.DateTimeField(null=True, editable=False)
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
 

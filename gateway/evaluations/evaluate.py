@@ -49,7 +49,7 @@ class Evaluation:
     """The outcome of an evaluator: a score from 0 to 1, or None with the `reason` why there is none and its `detail`.
 
     `cost_usd` is what models cost that were asked, None where a price is not known; `request_ids` are their requests.
-    `error` is the failure of such a request.
+    `judge_model` is the one that answered last, and `error` the failure of such a request.
     """
 
     score: float | None
@@ -57,6 +57,7 @@ class Evaluation:
     detail: str = ""
     cost_usd: Decimal | None = Decimal(0)
     request_ids: tuple[str, ...] = ()
+    judge_model: str = ""
     error: Reported | None = field(default=None, compare=False)
 
 
@@ -235,7 +236,13 @@ def _paid(evaluation: Evaluation, asked: Sequence[InternalAnswer | None]) -> Eva
             cost = cost if record is not None and not record.cost_usd and one.error is not None else None
         else:
             cost += Decimal(record.cost_usd or 0)
-    return replace(evaluation, cost_usd=cost, request_ids=tuple(one.request_id for one in requests))
+    answered = [one.record.model for one in requests if one.record is not None]
+    return replace(
+        evaluation,
+        cost_usd=cost,
+        request_ids=tuple(one.request_id for one in requests),
+        judge_model=answered[-1] if answered else "",
+    )
 
 
 class _Vector(msgspec.Struct):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Sequence
 from functools import partial
 
@@ -22,7 +21,7 @@ from gateway.models import Experiment, ExperimentAnswer
 from gateway.pipeline.internal_client import settled
 from gateway.runtime.runtime import Runtime
 from gateway.tables.experiment import ExperimentFailure
-from gateway.worker.current import on_loop
+from gateway.worker.current import on_loop, passing_runtime
 
 logger = logging.getLogger("gateway.experiments")
 
@@ -33,13 +32,10 @@ _SETTLE_SECONDS = 3.0
 # An answer that another experiment is making is looked for again after this time.
 _ELSEWHERE_SECONDS = 5.0
 
-# A process has one runtime for experiments at a time: its spool and its connections are its own.
-_running = threading.Lock()
-
 
 def run_due_experiment() -> bool:
     """Runs a slice of the experiment that has waited longest. Returns whether an experiment is due then."""
-    if not _running.acquire(blocking=False):
+    if not passing_runtime.acquire(blocking=False):
         return False
     try:
         experiment = queue.claim_experiment()
@@ -48,7 +44,7 @@ def run_due_experiment() -> bool:
         on_loop(partial(_run_slice, experiment=experiment))
         return queue.is_anything_due()
     finally:
-        _running.release()
+        passing_runtime.release()
 
 
 async def _run_slice(runtime: Runtime, experiment: Experiment) -> None:

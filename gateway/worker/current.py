@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -42,6 +43,10 @@ T = TypeVar("T")
 _LAST_USE_SECONDS = _HELD_RECORDS_SECONDS = 60.0
 
 _runtime: Runtime | None = None
+
+passing_runtime = threading.Lock()
+"""Held by background work that makes a runtime of its own: a process has one of these at a time, since requests that a
+dead worker left are looked for in its newest segment."""
 
 
 def current_runtime() -> Runtime:

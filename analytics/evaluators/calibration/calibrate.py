@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from analytics.evaluators.calibration.labels import Judged, is_good, labels_of, scores_of, verdicts_of
+from analytics.evaluators.calibration.labels import Judged, is_good, labels_of, latest_model, verdicts_of
 from analytics.evaluators.calibration.states import Facts, Missing, State, state_of, valid_until
 from analytics.evaluators.calibration.statistics import (
     Confusion,
@@ -67,7 +67,7 @@ def calibrate(project_id: UUID, evaluator_id: UUID, number: int | None = None) -
     by_arm = confusion_by_group((one.arm, one) for one in verdicts)
     between_versions, between_arms = differential_bias(by_version), differential_bias(by_arm)
     flips = _flips(version, [judged for _, judged, _ in found])
-    models = {judged.latest.judge_model for _, judged, _ in found} | {_latest_model(project_id, version)}
+    models = {judged.latest.judge_model for _, judged, _ in found} | {latest_model(project_id, version)}
     facts = Facts(
         confusion=confusion_of(verdicts),
         differences=[one for one in (between_versions, between_arms) if one is not None],
@@ -96,9 +96,3 @@ def calibrate(project_id: UUID, evaluator_id: UUID, number: int | None = None) -
 def _flips(version: KnownVersion, judged: Sequence[Judged]) -> Flips:
     pairs = [(is_good(version, one.first), is_good(version, one.latest)) for one in judged if one.first != one.latest]
     return Flips(len(pairs), to_good=pairs.count((False, True)), to_bad=pairs.count((True, False)))
-
-
-def _latest_model(project_id: UUID, version: KnownVersion) -> str:
-    """Returns the model that judged last, also where nobody labelled the answer; empty where it is not known."""
-    newest = scores_of(project_id, version).exclude(judge_model="").order_by("-created_at").first()
-    return newest.judge_model if newest is not None else ""

@@ -84,6 +84,12 @@ def scores_of(project_id: UUID, version: KnownVersion) -> QuerySet[Score]:
     return own.exclude(evaluator_type=_HUMAN)
 
 
+def latest_model(project_id: UUID, version: KnownVersion) -> str:
+    """Returns the model that judged last, also where nobody labelled the answer; empty where it is not known."""
+    newest = scores_of(project_id, version).exclude(judge_model="").order_by("-updated_at").first()
+    return newest.judge_model if newest is not None else ""
+
+
 def verdicts_of(
     project_id: UUID, version: KnownVersion, labels: Sequence[Label]
 ) -> list[tuple[Label, Judged, Verdicts]]:
