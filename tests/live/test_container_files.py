@@ -119,6 +119,7 @@ def test_dockerfile__copies__every_app_and_nothing_that_is_not_there() -> None:
     assert copied == {
         *_PACKAGES,
         "manage.py",
+        "clients/python/src",  # What `manage.py run_experiment` runs.
         "requirements/base.lock",
         "requirements/server.lock",
         "requirements/install.py",

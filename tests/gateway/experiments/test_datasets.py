@@ -77,7 +77,7 @@ def test_experiment__item_erased_before_its_turn__is_named_and_the_rest_goes_on(
     assert scene.experiment(made["id"])["state"] == "completed"
     codes = {item["preview"]: [one["error"] and one["error"]["code"] for one in item["answers"]]
              for item in scene.items(made["id"])}  # fmt: skip
-    assert codes == {"gone": ["unusable_item"] * 2, "there": [None, None]}
+    assert codes == {"": ["unusable_item"] * 2, "there": [None, None]}
 
 
 def test_create__evaluator_that_needs_expected_answers__400_where_there_are_none(scene: Scene) -> None:
