@@ -66,8 +66,8 @@ def _table(visit: Visit) -> Table:
         columns=[
             *columns_of(visit),
             Column("done", "Answers", lambda row: f"{row.done_count} of {row.answer_count}", is_numeric=True),
-            Column("items", "Items", lambda row: row.item_count, is_numeric=True),
-            Column("by", "By", lambda row: names[row.created_by]),
+            Column("items", "Items", lambda row: row.item_count, is_numeric=True, gives_way=True),
+            Column("by", "By", lambda row: names[row.created_by], gives_way=True),
             Column("created", "Made", lambda row: moment(row.created_at)),
         ],
         rows=rows[:PAGE_ROWS],

@@ -28,7 +28,7 @@ def columns_of(visit: Visit) -> list[Column]:
         Column("name", "Experiment", lambda row: row.name or "without a name"),
         Column("state", "State", lambda row: status(row.state)),
         Column("verdict", "Verdict", lambda row: verdict_mark(row.verdict)),
-        Column("dataset", "Data set", lambda row: _dataset(visit, row)),
+        Column("dataset", "Data set", lambda row: _dataset(visit, row), gives_way=True),
         Column("candidates", "Candidates", _candidates),
     ]
 

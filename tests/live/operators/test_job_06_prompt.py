@@ -15,8 +15,9 @@ MAX_CLICKS = 12
 _INPUTS = 6
 
 
-def _served(operator: Operator, name: str) -> str:
-    """Makes a prompt with one version that served requests of clients; returns its id."""
+def _served(operator: Operator, name: str) -> tuple[str, int]:
+    """Makes a prompt with one version that served requests of clients; returns its id, and how many requests named
+    it."""
     prompt = operator.team.prompt(
         name,
         {
@@ -43,12 +44,12 @@ def _served(operator: Operator, name: str) -> str:
         wait_until(is_served, what="requests with the prompt")
     found = {"prompt_config_id": prompt.config_id, "prompt_version": 1}
     wait_until(lambda: operator.api("requests", found)["count"] == _INPUTS, what="the requests in the log")
-    return prompt.config_id
+    return prompt.config_id, operator.api("requests", {"prompt_config_id": prompt.config_id})["count"]
 
 
 async def test_job__prompt_edited_compared_tried_and_rolled_out__within_twelve_clicks(operator: Operator) -> None:
     name = f"support {uuid.uuid4().hex[:6]}"
-    config_id = _served(operator, name)
+    config_id, inputs = _served(operator, name)
     main = operator.main
     milliseconds = TIMEOUT_SECONDS * 1000
 
@@ -70,12 +71,12 @@ async def test_job__prompt_edited_compared_tried_and_rolled_out__within_twelve_c
     await expect(main.get_by_label("Prompt version of A").locator("option:checked")).to_have_text(
         f"{name} version 1 (active)"
     )
-    await expect(main.get_by_text(f"{_INPUTS} items")).to_be_visible(timeout=milliseconds)
+    await expect(main.get_by_text(f"{inputs} items")).to_be_visible(timeout=milliseconds)
     await operator.click(main.get_by_role("button", name="Start", exact=True))
-    await expect(main.get_by_text(f"{2 * _INPUTS} of {2 * _INPUTS} answers")).to_be_visible(timeout=milliseconds)
+    await expect(main.get_by_text(f"{2 * inputs} of {2 * inputs} answers")).to_be_visible(timeout=milliseconds)
     await expect(main.locator("ins", has_text="three").first).to_be_visible(timeout=milliseconds)
-    (experiment,) = (one for one in operator.api("experiments")["results"] if one["item_count"] == _INPUTS)
-    assert (experiment["state"], experiment["done_count"]) == ("completed", 2 * _INPUTS)
+    (experiment,) = (one for one in operator.api("experiments")["results"] if one["item_count"] == inputs)
+    assert (experiment["state"], experiment["done_count"]) == ("completed", 2 * inputs)
 
     # Roll out, from the experiment.
     await operator.click(main.get_by_role("link", name="Roll out B"))
