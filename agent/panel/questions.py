@@ -72,6 +72,12 @@ _QUESTIONS: Mapping[str, Sequence[str]] = {
     "evaluator": ("What does this evaluator look for?", "Which answers would it call bad?"),
     "datasets": ("Which requests are worth an item of a data set?", "Which data sets are there?"),
     "dataset": ("What do the items of this data set ask?", "Which items expect no answer?"),
+    "experiments": ("Which versions passed their experiments?", "Which experiments are worth another look, and why?"),
+    "experiment": (
+        "What did this experiment find?",
+        "On which items does the target do worse, and why?",
+        "Is the version ready for a rollout?",
+    ),
     "reviews": ("How far do reviewers and judges agree?", "Which requests are worth a review?"),
     "review": ("How far do reviewers and judges agree here?", "Which requests got the lowest scores?"),
 }

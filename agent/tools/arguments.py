@@ -47,12 +47,14 @@ def _decoded(text: str) -> Any:
 
 
 def _named(message: str, known: type[Arguments]) -> ValidationError:
-    if found := _UNKNOWN.search(message):
-        names = ", ".join(schema_of(known)["properties"]) or "none"
-        return _refused(_printable(found[1]), f"There is no such argument. There are: {names}.")
-    if found := _MISSING.search(message):
-        return _refused(found[1], "This argument is required.", code="missing_field")
-    path = _PATH.search(message)
+    path, arguments = _PATH.search(message), schema_of(known)["properties"]
+    # A field that an object within an argument lacks, or has too much, is told under the argument's name.
+    if path is None or path[1] not in arguments:
+        if found := _UNKNOWN.search(message):
+            names = ", ".join(arguments) or "none"
+            return _refused(_printable(found[1]), f"There is no such argument. There are: {names}.")
+        if found := _MISSING.search(message):
+            return _refused(found[1], "This argument is required.", code="missing_field")
     field = path[1] if path else "arguments"
     problem = message[: path.start()] if path else message
     if choices := choices_of(known, field):

@@ -19,19 +19,22 @@ def _described(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     """Returns the schema of an object without references: enumerations are inlined, null is a field left out."""
     definitions = _described(arguments)["$defs"]
-    found = definitions[arguments.__name__]
-    return {
-        "type": "object",
-        "properties": {name: _plain(field, definitions) for name, field in found["properties"].items()},
-        "required": list(found["required"]),
-        "additionalProperties": False,
-    }
+    return _object(definitions[arguments.__name__], definitions)
 
 
 def choices_of(arguments: type[msgspec.Struct], field: str) -> list[Any]:
     """Returns the values that a field is restricted to; empty when it is not restricted."""
     found: list[Any] = schema_of(arguments)["properties"].get(field, {}).get("enum", [])
     return found
+
+
+def _object(found: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {name: _plain(field, definitions) for name, field in found["properties"].items()},
+        "required": list(found["required"]),
+        "additionalProperties": False,
+    }
 
 
 def _plain(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,7 +44,10 @@ def _plain(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str
     for option in [option for option in options if option.get("type") == "string"] or options:
         plain |= _plain(option, definitions)
     if "$ref" in field:
-        plain = {**_plain(definitions[field["$ref"].rpartition("/")[2]], definitions), **plain}
+        found = definitions[field["$ref"].rpartition("/")[2]]
+        plain = {**(_object if found.get("type") == "object" else _plain)(found, definitions), **plain}
+    if "items" in field:
+        plain["items"] = _plain(field["items"], definitions)
     if "enum" in plain:
         plain.setdefault("type", _TYPES[type(plain["enum"][0])])
     # An empty default only repeats that the field may be left out.

@@ -144,7 +144,9 @@ TOOLS: Mapping[str, Right] = {
     **_each(READ, "get_metrics_overview list_user_metrics list_model_metrics list_usage_metrics"),
     **_each(READ, "get_error_breakdown get_provider_latency list_problems get_score_metrics get_feedback_metrics"),
     **_each(READ, "list_error_groups list_review_queues get_review_agreement list_evaluators get_evaluator"),
-    **_each(READ, "list_datasets"),
+    # As in the API, the texts of an experiment's items are null for a reader without content.
+    **_each(READ, "list_datasets list_experiments get_experiment list_experiment_items"),
+    **_each(EDIT, "estimate_experiment"),
     **_each(READ, "list_sessions list_prompt_configs get_prompt_config list_prompt_versions get_prompt_version"),
     **_each(READ, "diff_prompt_versions list_prompt_activations list_rollouts get_rollout get_rollout_metrics"),
     **_each(READ, "list_prompt_labels list_prompt_label_moves list_prompt_caches"),

@@ -1,9 +1,20 @@
-"""Tools of the scope llm:read: sessions, requests, scores, evaluators, prompts, rollouts, models and prices."""
+"""Tools of the scope llm:read, from sessions and requests to models and prices."""
 
 from __future__ import annotations
 
 from agent.tools.base import Tool
-from agent.tools.llm import datasets, evaluators, models, prompts, requests, reviews, rollouts, scores, sessions
+from agent.tools.llm import (
+    datasets,
+    evaluators,
+    experiments,
+    models,
+    prompts,
+    requests,
+    reviews,
+    rollouts,
+    scores,
+    sessions,
+)
 
 TOOLS: tuple[Tool, ...] = (
     *sessions.TOOLS,
@@ -12,6 +23,7 @@ TOOLS: tuple[Tool, ...] = (
     *reviews.TOOLS,
     *evaluators.TOOLS,
     *datasets.TOOLS,
+    *experiments.TOOLS,
     *prompts.TOOLS,
     *rollouts.TOOLS,
     *models.TOOLS,

@@ -17,7 +17,7 @@ from rollouts.serializers import RolloutDetailSerializer, RolloutSerializer
 from rollouts.states import Status
 
 # The figures of a transition that are shown; all of them would fill a page each.
-_FIGURES = ("status", "decision", "reason", "explanation")
+_FIGURES = ("status", "decision", "reason", "explanation", "gate")
 
 
 class ListRollouts(PageArguments, kw_only=True, frozen=True):
@@ -64,7 +64,8 @@ TOOLS: tuple[Tool, ...] = (
         title="Rollouts",
         description=(
             "List rollouts (staged A/B tests of a prompt version against the one before), the newest first, with state,"
-            " stage, share of traffic and the latest verdict in short. Give status=running for those going on."
+            " stage, share of traffic, the latest verdict in short, and the gate: which experiment has to pass before"
+            " it begins, and whether it has. Give status=running for those going on."
         ),
         arguments=ListRollouts,
         run=_list_rollouts,
@@ -73,7 +74,10 @@ TOOLS: tuple[Tool, ...] = (
         name="get_rollout",
         scope=SCOPE,
         title="Rollout",
-        description="One rollout with its stages and everything that happened to it: who moved it, when and why.",
+        description=(
+            "One rollout with its stages, its gate (kind, state, reason, and the experiment that opened it, or by whom"
+            " it was overridden) and everything that happened to it: who moved it, when and why."
+        ),
         arguments=OneRollout,
         run=_get_rollout,
     ),

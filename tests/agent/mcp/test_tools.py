@@ -99,6 +99,10 @@ def arguments(service: GatewayService, gateway: Gateway, spool: Path) -> dict[st
     greets = {"name": "greets", "kind": "contains", "definition": {"value": "hello"}}
     evaluator = gateway.manage("POST", "evaluators", greets).json()
     dataset = gateway.manage("POST", "datasets", {"name": "refunds"}).json()
+    item = {"messages": [{"role": "user", "content": "Where is my refund?"}]}
+    gateway.manage("POST", f"datasets/{dataset['id']}/items", {"items": [item]})
+    tried = {"candidates": [{"temperature": 0.5}], "dataset_id": dataset["id"]}
+    experiment = gateway.manage("POST", "experiments", tried).json()
     of_session, of_config = {"session_id": SESSION}, {"config": "greeter"}
     return {
         "get_request": {"request_id": entry.record.request_id},
@@ -111,6 +115,9 @@ def arguments(service: GatewayService, gateway: Gateway, spool: Path) -> dict[st
         "get_review_agreement": {"queue_id": queue["id"]},
         "get_evaluator": {"evaluator_id": evaluator["id"]},
         "list_dataset_items": {"dataset_id": dataset["id"]},
+        "get_experiment": {"experiment_id": experiment["id"]},
+        "list_experiment_items": {"experiment_id": experiment["id"]},
+        "estimate_experiment": tried,
         **dict.fromkeys(OF_SESSION, of_session),
         **dict.fromkeys(OF_CONFIG, of_config),
     }

@@ -32,6 +32,13 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "get_evaluator": {"evaluator_id": world.evaluator_id},
         "list_datasets": {},
         "list_dataset_items": {"dataset_id": world.dataset_id},
+        "list_experiments": {},
+        "get_experiment": {"experiment_id": world.experiment_id},
+        "list_experiment_items": {"experiment_id": world.experiment_id},
+        "estimate_experiment": {
+            "candidates": [{"version_id": str(world.version_ids[0])}, {"version_id": str(world.version_ids[1])}],
+            "dataset_id": world.dataset_id,
+        },
         "list_prompt_configs": {},
         "get_prompt_config": of_config,
         "list_prompt_versions": of_config,

@@ -27,6 +27,8 @@ _WITHOUT_LOG = {
     "get_provider_latency", "list_problems", "list_review_queues", "get_review_agreement",
     "list_evaluators", "get_evaluator",
     "list_datasets", "list_dataset_items",
+    # An estimate of hand-written items: past requests are in the log.
+    "list_experiments", "get_experiment", "list_experiment_items", "estimate_experiment",
 }  # fmt: skip
 
 

@@ -179,6 +179,32 @@ def _user_spend(world: World) -> None:
     assert found["total_cost_usd"] > 0
 
 
+def _experiment(world: World) -> None:
+    expected = world.get(f"{LLM}/experiments/{world.experiment_id}")
+    found = world.ask("get_experiment", experiment_id=world.experiment_id)
+    # The report has the scores of each evaluator already.
+    summary = [{name: value for name, value in one.items() if name != "scores"} for one in expected["summary"]]
+    assert found == {**expected, "summary": summary}
+    (target,) = found["report"]["targets"]
+    assert (target["label"], target["verdict"], found["verdict"]) == ("B", "undecided", "undecided")
+    assert [one["position"] for one in target["worst_items"]] == [2]
+
+
+def _estimate(world: World) -> None:
+    candidates = [{"version_id": str(identity)} for identity in world.version_ids[:2]]
+    of_dataset = {"candidates": candidates, "dataset_id": world.dataset_id, "repeats": 2}
+    filters = {"prompt_config_id": str(world.config.pk), "prompt_version": 1, **DATES}
+    of_requests = {"candidates": [{}, {"model": world.model, "temperature": 0.5}], "order": "random"}
+    for given, more, body in (
+        (of_dataset, {}, of_dataset),
+        (of_requests, filters, {**of_requests, "filter": filters}),
+    ):
+        expected = world.api.post(f"{LLM}/experiments/estimate", body, format="json")
+        assert expected.status_code == 200, expected.content
+        assert world.ask("estimate_experiment", **given, **more) == expected.json()
+        assert expected.json()["answer_count"] > 0
+
+
 def _dataset_id(world: World) -> str:
     return world.dataset_id
 
@@ -189,6 +215,10 @@ def _session_id(world: World) -> str:
 
 def _evaluator_id(world: World) -> str:
     return world.evaluator_id
+
+
+def _experiment_id(world: World) -> str:
+    return world.experiment_id
 
 
 def _config(world: World) -> str:
@@ -241,6 +271,17 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "list_dataset_items": _same_list(
         "list_dataset_items", f"{LLM}/datasets/{{world.dataset_id}}/items", query={}, dataset_id=_dataset_id
     ),
+    "list_experiments": _same_list(
+        "list_experiments", f"{LLM}/experiments", state="completed", verdict="undecided", dataset_id=_dataset_id
+    ),
+    "get_experiment": _experiment,
+    "list_experiment_items": _same_list(
+        "list_experiment_items",
+        f"{LLM}/experiments/{{world.experiment_id}}/items",
+        query={},
+        experiment_id=_experiment_id,
+    ),
+    "estimate_experiment": _estimate,
     "list_prompt_configs": _same_list("list_prompt_configs", f"{LLM}/prompts/configs", search="UMBER"),
     "get_prompt_config": _same("get_prompt_config", _CONFIG, config=_config),
     "list_prompt_versions": _same_list(

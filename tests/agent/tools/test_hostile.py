@@ -47,12 +47,36 @@ _NEVER: dict[str, list[Any]] = {
     "integer": [*_NEVER_NUMBERS, 1.5],
     "number": _NEVER_NUMBERS,
     "boolean": ["true", 1, 0, [], {}],
+    # Arrays are of objects, with the fields that an experiment's candidate has.
+    "array": [
+        "a",
+        5,
+        True,
+        {},
+        {"a": 1},
+        [],
+        [5],
+        ["a"],
+        [[]],
+        [{"a": 1}],
+        [{"a` - at `$.order": 1}],
+        [{}] * 5,
+        [{"temperature": "hot"}],
+        [{"temperature": 3}],
+        [{"max_tokens": 0}],
+        [{"version_id": "x"}],
+        [{"model": "a\x00"}],
+        [{"model": "x" * 90_000}],
+        [{}, {"model": 5}],
+        [None],
+    ],
 }
 _PERHAPS: dict[str, list[Any]] = {
     "string": _TEXTS,
     "integer": _NUMBERS[:5],
     "number": _NUMBERS,
     "boolean": [True, False],
+    "array": [[{}], [{"max_tokens": 1}], [{}] * 4, *([{"model": text}] for text in _TEXTS), [{"temperature": 1e-10}]],
 }
 
 

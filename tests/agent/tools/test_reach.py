@@ -79,6 +79,9 @@ def _attempts(tool: Tool, stranger: World) -> Iterator[dict[str, Any]]:
     right = calls(stranger)[tool.name]
     yield right
     for name, field in tool.schema["properties"].items():
+        if field["type"] == "array":
+            yield {**right, name: [{"version_id": str(identity)} for identity in stranger.version_ids]}
+            yield {**right, name: [{"model": stranger.model}]}
         if field["type"] != "string" or "enum" in field or name in _MANNER:
             continue
         for value in [*stranger.names, stranger.marker, f"%{stranger.marker}%", "%", "1"]:

@@ -11,6 +11,7 @@ import pytest
 
 from agent.tools import registry
 from agent.tools.base import Arguments, Tool
+from agent.tools.llm.experiments import ListExperiments
 from agent.tools.llm.models import ListPrices
 from agent.tools.llm.prompts import ListActivations
 from agent.tools.llm.requests import ListRequests
@@ -21,6 +22,7 @@ from analytics.models import ScoreType
 from analytics.queries.scores import GROUPINGS
 from analytics.request_log.record import Outcome
 from gateway.project_settings.settings import AGENT_SCOPES
+from gateway.tables.experiment import ExperimentState, ExperimentVerdict
 from integrations.models import PriceSource
 from prompts.models import PromptActivation
 from rollouts.models import Mode
@@ -30,7 +32,7 @@ from tests.agent.tools.world import World
 
 # The shortest limits among providers for a function's name and description.
 NAME, DESCRIPTION_CHARACTERS = re.compile(r"[a-z][a-z0-9_]{0,63}"), 1024
-_VERBS = ("get_", "list_", "search_", "diff_")
+_VERBS = ("get_", "list_", "search_", "diff_", "estimate_")
 
 
 @pytest.fixture(params=registry.ALL, ids=lambda tool: tool.name)
@@ -42,10 +44,9 @@ def tool(request: pytest.FixtureRequest) -> Tool:
 def test_schema__of_every_tool__valid_and_without_references(tool: Tool) -> None:
     assert jsonschema_rs.meta.is_valid(tool.schema)
     assert not set(_keys(tool.schema)) & {"$ref", "$defs", "anyOf", "title"}
-    assert (tool.schema["type"], tool.schema["additionalProperties"]) == ("object", False)
-    for name, field in tool.schema["properties"].items():
+    for name, field in _fields(tool.schema):
         assert NAME.fullmatch(name)
-        assert field["type"] in ("string", "integer", "number", "boolean")
+        assert field["type"] in ("string", "integer", "number", "boolean", "array")
         assert field["description"].endswith(".")
         assert _is_bounded(field), f"{name} takes values of any length or size"
 
@@ -79,6 +80,8 @@ def test_tool__right_arguments__fit_its_schema(world: World) -> None:
         (ListRollouts, "status", Status),
         (ListRollouts, "mode", Mode.values),
         (ListPrices, "source", PriceSource.values),
+        (ListExperiments, "state", ExperimentState.values),
+        (ListExperiments, "verdict", ExperimentVerdict.values),
         (ListRequests, "outcome", Outcome),
     ],
 )
@@ -86,6 +89,15 @@ def test_choices__of_an_argument__all_that_there_are(
     arguments: type[Arguments], field: str, choices: Iterable[str]
 ) -> None:
     assert set(choices_of(arguments, field)) == set(choices)
+
+
+def _fields(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the fields of an object, and those of the objects in its arrays."""
+    assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+    for name, field in schema["properties"].items():
+        yield name, field
+        if field["type"] == "array":
+            yield from _fields(field["items"])
 
 
 def _keys(value: Any) -> Iterator[str]:
@@ -98,4 +110,6 @@ def _keys(value: Any) -> Iterator[str]:
 def _is_bounded(field: dict[str, Any]) -> bool:
     if field["type"] == "string":
         return bool({"enum", "maxLength", "pattern", "format"} & set(field))
+    if field["type"] == "array":
+        return "maxItems" in field
     return field["type"] == "boolean" or {"minimum", "maximum"} <= set(field)

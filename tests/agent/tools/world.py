@@ -18,14 +18,18 @@ from rest_framework.test import APIClient
 from agent.tools import registry
 from agent.tools.base import ToolContext, ToolOutcome
 from agent.tools.scopes import Granted
+from analytics.models import Dataset
 from analytics.request_log.record import Outcome, SpoolEntry
 from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
 from core.models import Project
 from core.roles import PROJECT_RIGHTS
 from core.teams.services import create_team
+from gateway.experiments.services import end_experiment
 from gateway.model_groups.services import create_group
+from gateway.models import ExperimentScore
 from gateway.project_settings.settings import AGENT_SCOPES
+from gateway.tables.experiment import ExperimentState
 from integrations.access.credentials import store_extra
 from integrations.pricing.services import set_price
 from integrations.services import IntegrationChange, add_integration
@@ -42,6 +46,7 @@ from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
 from tests.factories.scores import make_score
 from tests.factories.settings import make_settings
+from tests.gateway.experiments.stored import evaluator, make_experiment, pair
 
 SESSIONS = 3
 PER_SESSION = 4
@@ -77,6 +82,10 @@ class World:
         return str(self.project.datasets.values_list("pk", flat=True)[0])
 
     @property
+    def experiment_id(self) -> str:
+        return str(self.project.experiments.values_list("pk", flat=True)[0])
+
+    @property
     def model(self) -> str:
         return f"{self.marker}-model"
 
@@ -106,7 +115,7 @@ class World:
     @property
     def names(self) -> list[str]:
         """Returns all names by which arguments can refer to this project: ids, and names that people chose."""
-        ids = [*self.version_ids, *self.request_ids, self.evaluator_id]
+        ids = [*self.version_ids, *self.request_ids, self.evaluator_id, self.dataset_id, self.experiment_id]
         found = [self.project.pk, self.config.pk, self.rollout.pk, *ids]
         texts = [self.project.name, self.config.name, self.rollout.name, self.session_id, self.model]
         texts += [f"{self.marker}-user", f"{self.marker}-score", f"{self.marker}_code", f"{self.marker}-requested"]
@@ -135,7 +144,8 @@ def make_world(spool: Path, marker: str) -> World:
     store(spool, *entries)
     request_ids = [entry.record.request_id for entry in entries]
     _judge(project, marker, request_ids)
-    make_dataset(project, items=2, about=marker, name=f"{marker}-set")
+    dataset = make_dataset(project, items=2, about=marker, name=f"{marker}-set")
+    _try(project, marker, dataset)
     make_queue(project, request_ids=request_ids[:2], name=f"{marker}-queue", score_name=f"{marker}-score")
     make_evaluator(project, name=f"{marker}-evaluator", value=marker)
     _trace(project, marker)
@@ -219,6 +229,17 @@ def _judge(project: Project, marker: str, request_ids: list[str]) -> None:
         project_id=project.pk, session_id=f"{marker}-session-0", score=4, text=f"{marker} was good", actor="test"
     )
     copy_due()
+
+
+def _try(project: Project, marker: str, dataset: Dataset) -> None:
+    """Makes an experiment that has ended, whose target loses its second item."""
+    answer = {"answer": {"role": "assistant", "content": f"{marker} answers"}}
+    rows = [pair(1.0, 1.0, answer=answer), pair(0.0, 1.0, answer=answer, tags=[f"{marker}-tag"])]
+    values = {"dataset_id": dataset.pk, "dataset_name": dataset.name, "dataset_version": dataset.version}
+    experiment = make_experiment(project, rows, [evaluator(f"{marker}-evaluator")], **values)
+    experiment.items.update(preview=f"{marker} asks")
+    ExperimentScore.objects.filter(answer__item__experiment=experiment).update(detail=f"{marker} reason")
+    end_experiment(experiment.pk, ExperimentState.COMPLETED)
 
 
 def _trace(project: Project, marker: str) -> None:
