@@ -14,6 +14,7 @@ from django.http import Http404, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
+from analytics.models import Dataset
 from console.rollouts.forms import BaseStages, RolloutForm, stage_rows, stages_of_address
 from core.errors import ApplicationError
 from core.ui import formats
@@ -27,7 +28,7 @@ from prompts.selectors import version_content
 from rollouts.allocation import AllocationType
 from rollouts.evaluation.words import in_words
 from rollouts.forecasts.plan import plan_rollout
-from rollouts.models import Rollout
+from rollouts.models import Gate, Rollout
 from rollouts.selectors import latest_rollbacks
 from rollouts.services import create_rollout, start_rollout
 from rollouts.states import ACTIVE, DEFAULT_STAGES, Stage, StageError
@@ -61,8 +62,12 @@ class RolloutFormPage(Page):
         if config is None:
             return {"configs": _configs(visit), "prompts_address": visit.link_if_there("prompts")}
         draft = _draft(config, visit.request.GET)
-        form = RolloutForm(config, initial={"target": draft.target, "allocation_type": draft.allocation_type.value})
-        return _shown(visit, form, stage_rows(draft.stages))
+        initial = {
+            "target": draft.target,
+            "allocation_type": draft.allocation_type.value,
+            **_gate(config, visit.request.GET),
+        }
+        return _shown(visit, RolloutForm(config, initial=initial), stage_rows(draft.stages))
 
     @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -171,6 +176,18 @@ def _diff(visit: Visit, draft: Draft) -> Mapping[str, Any]:
         "rolled_back": rolled_back,
         "rollout_address": visit.link("rollouts_rollout_change", rolled_back.rollout_id) if rolled_back else "",
     }
+
+
+def _gate(config: PromptConfig, given: QueryDict) -> dict[str, Any]:
+    """Returns the gate and its data set that the address names, as a link from an experiment does."""
+    if given.get("gate") not in Gate.values:
+        return {}
+    try:
+        dataset_id = UUID(given.get("gate_dataset", ""))
+    except ValueError:
+        return {"gate": given["gate"]}
+    found = Dataset.objects.for_project(config.project_id).filter(pk=dataset_id).first()
+    return {"gate": given["gate"], "gate_dataset": found}
 
 
 def _config(visit: Visit) -> PromptConfig | None:

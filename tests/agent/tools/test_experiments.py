@@ -60,7 +60,6 @@ def test_report__of_the_largest_experiment__every_verdict_is_told(world: World) 
     found = _report(world, "BCD")
 
     assert [(one["label"], one["verdict"]) for one in found] == [(label, "undecided") for label in "BCD"]
-    assert all(one["explanation"].startswith(_EXPLANATION[:100]) for one in found)
 
 
 _EXPLANATION = "It is undecided. " * 20
