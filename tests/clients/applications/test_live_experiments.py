@@ -1,0 +1,161 @@
+"""Experiments in pipelines against the live service, whose provider answers and judges as scripted."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.applications.programs import RUNS, Done, ended, start
+from tests.fakes.scripted import Script, ScriptedServer, answer, status
+from tests.fakes.upstream import Connection, Received
+from tests.gateway.experiments.test_scoring import CRITERIA, judging
+from tests.gateway.service import reserved_port
+from tests.live.prompts import Project
+from tests.live.service import LiveService
+from tests.migrated import place_database
+
+ITEMS = 40
+EQUAL, WORSE, AWAY = 2, 3, 4
+EVALUATORS = ("--evaluator", "kind:must-pass", "--evaluator", "warm")
+
+
+@dataclass
+class Pipeline:
+    """A project with a data set and two evaluators, one of them a judge. Warm answers are good ones."""
+
+    project: Project
+    script: Script
+    prompts: list[str] = field(default_factory=list)
+
+    def prompt(self) -> str:
+        """Returns the name of a new prompt, none of whose answers are there: its active version, and three others."""
+        name = f"support {len(self.prompts)}"
+        self.prompts.append(name)
+        version = {"system_prompt": "Be kind.", "model": "openai/gpt-4o", "temperature": 1, "max_tokens": 20}
+        self.project.prompt(
+            name,
+            version,
+            {**version, "system_prompt": "Be kind, please."},
+            {**version, "temperature": 0},
+            {**version, "model": "deepseek/deepseek-chat"},
+        )
+        return name
+
+    def run(self, program: str, prompt: str, version: int, *options: str, at: Path) -> Done:
+        given = ("--dataset", "regression", "--config", prompt, "--version", str(version), "--margin", "0.2", *options)
+        project = self.project
+        url, key = project.service.base_url, project.api_key
+        return ended(start(RUNS[program], *given, url=url, key=key, project=project.project_id, at=at), key)
+
+    def asked(self) -> int:
+        """Returns how many answers and grades the provider was asked for. Its models are asked for as well."""
+        return sum(bool(request.body) for request in self.script.received)
+
+    def experiment(self, done: Done) -> dict[str, Any]:
+        return self.project.call("GET", f"../experiments/{done.found['experiment_id']}")
+
+
+async def _reply(request: Received, connection: Connection) -> None:
+    await (answer(judging(json.loads(request.body))) if request.body else status(404))(request, connection)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    var_dir = tmp_path_factory.mktemp("pipelines") / "var"
+    place_database(var_dir)
+    service = LiveService(var_dir, {"WEB_WORKERS": "1", "ALLOW_PRIVATE_UPSTREAMS": "1"}, prepared=False)
+    try:
+        yield service
+        assert service.stop() == 0
+        assert "Traceback" not in service.log
+    finally:
+        if service.process.poll() is None:
+            service.process.send_signal(signal.SIGKILL)
+            service.process.wait()
+
+
+@pytest.fixture(scope="module")
+def pipeline(live: LiveService, compiled: None) -> Iterator[Pipeline]:
+    project = Project(live, live.project_id, live.api_key)
+    with ExitStack() as stack:
+        upstream = stack.enter_context(ScriptedServer())
+        script = upstream.play("pipelines", _reply)
+        # Nobody listens at the port of the provider that is away.
+        unheard = stack.enter_context(reserved_port())
+        away = f"http://127.0.0.1:{unheard.getsockname()[1]}/v1"
+        for provider, url in (("openai", upstream.base_url("pipelines")), ("deepseek", away)):
+            integration = {"provider": provider, "api_key": "sk-scripted", "base_url": url, "enabled": True}
+            project.call("POST", "../integrations", integration)
+        for model in ("gpt-4o", "gpt-4.1"):
+            price = {"input_cost_per_1m": "2.50", "output_cost_per_1m": "10.00"}
+            project.call("PUT", f"../pricing/openai/{model}", price)
+        dataset = project.call("POST", "../datasets", {"name": "regression"})
+        items = [{"messages": [{"role": "user", "content": f"Question {place}"}]} for place in range(ITEMS)]
+        project.call("POST", f"../datasets/{dataset['id']}/items", {"items": items})
+        judge = {"name": "kind", "kind": "judge", "definition": {"criteria": CRITERIA, "model": "openai/gpt-4.1"}}
+        rule = {"name": "warm", "kind": "contains", "definition": {"value": "warm"}}
+        for evaluator in (judge, rule):
+            project.call("POST", "../evaluators", evaluator)
+        yield Pipeline(project, script)
+
+
+def test_run__equal_versions__pass_and_further_runs_of_any_program_cost_nothing(
+    pipeline: Pipeline, tmp_path: Path
+) -> None:
+    prompt, before = pipeline.prompt(), pipeline.asked()
+
+    first = pipeline.run("python", prompt, EQUAL, *EVALUATORS, at=tmp_path)
+
+    assert (first.code, first.found["verdict"], first.found["error"]) == (0, "passed", None), first.told
+    # Answers by both versions, and a grade of each.
+    assert (asked := pipeline.asked() - before) == 4 * ITEMS
+    assert pipeline.experiment(first)["spent_usd"] > 0
+    for program in RUNS:
+        again = pipeline.run(program, prompt, EQUAL, *EVALUATORS, at=tmp_path)
+
+        assert (again.code, again.found["verdict"], again.found["cost_usd"]) == (0, "passed", 0), again.told
+        assert again.found["experiment_id"] != first.found["experiment_id"]
+        assert pipeline.experiment(again)["spent_usd"] == 0
+    assert pipeline.asked() - before == asked
+
+
+@pytest.mark.parametrize("program", ["python", "typescript"])
+def test_run__worse_version__exits_with_1_and_names_the_items(pipeline: Pipeline, program: str, tmp_path: Path) -> None:
+    done = pipeline.run(program, pipeline.prompt(), WORSE, *EVALUATORS, "--junit", "junit.xml", at=tmp_path)
+
+    assert (done.code, done.found["verdict"]) == (1, "worse"), done.told
+    (target,) = done.found["report"]["targets"]
+    means = {one["title"]: (one["baseline_mean"], one["target_mean"]) for one in target["evaluators"]}
+    assert means == {"kind@1": (1.0, 0.0), "warm@1": (1.0, 0.0)}
+    assert "kind@1: item " in (tmp_path / "junit.xml").read_text()
+
+
+@pytest.mark.parametrize("program", ["python", "manage"])
+def test_run__few_items__exit_with_2(pipeline: Pipeline, program: str, tmp_path: Path) -> None:
+    done = pipeline.run(program, pipeline.prompt(), EQUAL, *EVALUATORS, "--items", "4", at=tmp_path)
+
+    assert (done.code, done.found["verdict"]) == (2, "undecided"), done.told
+    assert done.found["report"]["items_judged"] == 4
+
+
+def test_run__budget_that_is_too_small__exits_with_3_and_is_kept(pipeline: Pipeline, tmp_path: Path) -> None:
+    before = pipeline.asked()
+
+    done = pipeline.run("python", pipeline.prompt(), EQUAL, "--evaluator", "warm", "--max-cost", "0.002", at=tmp_path)
+
+    assert (done.code, done.found["verdict"], done.found["error"]["code"]) == (3, None, "budget"), done.told
+    assert 0 < pipeline.asked() - before < 2 * ITEMS
+    assert 0 < done.found["cost_usd"] <= 0.002
+
+
+def test_run__provider_away__exits_with_3(pipeline: Pipeline, tmp_path: Path) -> None:
+    done = pipeline.run("python", pipeline.prompt(), AWAY, "--evaluator", "warm", "--items", "4", at=tmp_path)
+
+    assert (done.code, done.found["verdict"], done.found["error"]["code"]) == (3, None, "provider"), done.told
