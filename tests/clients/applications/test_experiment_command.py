@@ -91,7 +91,7 @@ def test_run__each_verdict__is_an_exit_code_and_one_object(every: Program, verdi
         "margin": 0.1,
         "reuse": False,
         "item_limit": 40,
-        "max_cost_usd": "2.00",
+        "max_cost_usd": 2.0,
     }
 
 

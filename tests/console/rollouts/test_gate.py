@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 from typing import Any
 
@@ -130,3 +131,20 @@ def test_page__reader__sees_the_state_and_cannot_override(client: Client) -> Non
     assert NEW not in text
     sent = {"action": "start", "override_gate": "on", "reason": "Sure."}
     assert client.post(path_of(rollout), sent).status_code == 403
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_form__address_names_a_gate__has_it_and_no_data_set_that_there_is_not(client: Client, is_known: bool) -> None:
+    rollout = gated()
+    config = make_config(versions=2, project=rollout.project)
+    dataset = make_dataset(rollout.project)
+    named = {"project": str(config.project_id), "config": str(config.pk), "gate": "experiment"}
+
+    answer = signed_in(client, rollout).get(
+        "/admin/rollouts/new/", {**named, "gate_dataset": str(dataset.pk) if is_known else "x"}
+    )
+
+    text = text_of(answer)
+    (chosen,) = re.findall(r'<input type="radio" name="gate" value="(\w+)"[^>]* checked', text)
+    assert chosen == "experiment"
+    assert (f'<option value="{dataset.pk}" selected>' in text) is is_known

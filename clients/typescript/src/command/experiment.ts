@@ -99,7 +99,7 @@ export class ExperimentRun {
       margin: options.margin,
       reuse: !options.noReuse,
       ...(options.items === null ? {} : { item_limit: options.items }),
-      ...(options.maxCost === null ? {} : { max_cost_usd: options.maxCost }),
+      ...(options.maxCost === null ? {} : { max_cost_usd: Number(options.maxCost) }),
     };
     this.#take((await this.#service.call("POST", "experiments", { body }, () => this.#made())).body);
     this.note(`Experiment ${this.#name}: ${this.#outcome.url}`);

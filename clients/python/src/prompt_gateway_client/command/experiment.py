@@ -92,7 +92,7 @@ class ExperimentRun:
         if options.items is not None:
             body["item_limit"] = options.items
         if options.max_cost is not None:
-            body["max_cost_usd"] = options.max_cost
+            body["max_cost_usd"] = float(options.max_cost)
         self._take(self._service.call("POST", "experiments", body=body, done=self._made).body)
         self._note(f"Experiment {self._name}: {self._outcome.url}")
 
