@@ -15,7 +15,6 @@ from django.db.models import (
     IntegerField,
     OuterRef,
     Prefetch,
-    Q,
     QuerySet,
     Subquery,
     Value,
@@ -33,7 +32,7 @@ from gateway.experiments.evaluators import ExperimentEvaluator, evaluators_of
 from gateway.experiments.report import report_of, summary_of
 from gateway.experiments.summary import AnswerFigures, ItemFigures, verdict
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
-from gateway.tables.experiment import LABELS, AnswerState, ExperimentState
+from gateway.tables.experiment import LABELS, AnswerState
 
 _ANSWER_TEXTS = ("message", "warning", "judge_error")
 
@@ -42,11 +41,10 @@ def list_experiments(project_id: UUID, **filters: Any) -> QuerySet[Experiment]:
     """Returns the experiments, the newest first, with the numbers of their items and answers and without their reports.
     `filters` are values of their columns."""
     items = _count(ExperimentItem.objects.filter(experiment=OuterRef("pk")))
-    # Each item has an answer of each candidate and repeat, and of a completed experiment all are done: to count them
-    # would take longer than a page may.
+    # Each item has an answer of each candidate and repeat; to count them would take longer than a page may.
     answers = items * F("repeats") * _Length("candidates")
     done = ExperimentAnswer.objects.filter(item__experiment=OuterRef("pk"), state=AnswerState.DONE)
-    all_done = Q(state=ExperimentState.COMPLETED, stopped_early=False)
+    kept = When(done_answers__isnull=False, then=F("done_answers"))
     # Subqueries count for the rows of a page alone; a join would count for all experiments first.
     return (
         Experiment.objects.for_project(project_id)
@@ -56,7 +54,7 @@ def list_experiments(project_id: UUID, **filters: Any) -> QuerySet[Experiment]:
         .annotate(
             item_count=items,
             answer_count=answers,
-            done_count=Case(When(all_done, then=answers), default=_count(done)),
+            done_count=Case(kept, default=_count(done)),
             current_version=Subquery(Dataset.objects.filter(pk=OuterRef("dataset_id")).values("version")[:1]),
         )
     )

@@ -207,8 +207,10 @@ def end_experiment(
             claimed_until=None,
         )
         if ended:
-            left = ExperimentAnswer.objects.filter(item__experiment_id=experiment_id).exclude(state=AnswerState.DONE)
-            left.update(state=AnswerState.CANCELLED)
+            answers = ExperimentAnswer.objects.filter(item__experiment_id=experiment_id)
+            answers.exclude(state=AnswerState.DONE).update(state=AnswerState.CANCELLED)
+            done = answers.filter(state=AnswerState.DONE).count()
+            Experiment.objects.filter(pk=experiment_id).update(done_answers=done)
             # No experiment has ended without its report, even if its worker dies here.
             report.conclude(experiment_id)
     return bool(ended)

@@ -110,6 +110,8 @@ class Experiment(models.Model):
     verdicts = models.JSONField(default=dict, db_default={})
     report = models.JSONField(null=True)
     stopped_early = models.BooleanField(default=False, db_default=False)
+    # The number of answers that were done when it ended; a list counts them for the others.
+    done_answers = models.PositiveIntegerField(null=True)
     # The items whose texts are deleted since, because their request was or because their retention was over.
     erased_items = models.PositiveIntegerField(default=0, db_default=0)
     expired_items = models.PositiveIntegerField(default=0, db_default=0)
