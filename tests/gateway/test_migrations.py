@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from analytics.identifiers import id_hash
+from gateway.models import ExperimentItem
 from gateway.project_settings.settings import ProjectSettings
 from tests.factories.core import make_project
 
@@ -47,3 +50,22 @@ def test_settings__stored_in_columns__are_the_same_in_one_column_and_back(at_fir
         Decimal("12.50"),
         "openai/gpt-4o",
     )
+
+
+def test_experiment_items__made_before_hashes__have_that_of_their_request(transactional_db: None) -> None:
+    before, after = [("gateway", "0009_answer_failures")], [("gateway", "0010_gone_experiment_items")]
+    executor = MigrationExecutor(connection)
+    executor.migrate(before)
+    old = executor.loader.project_state(before).apps
+    experiment = old.get_model("gateway", "Experiment").objects.create(project_id=make_project().pk, item_limit=1)
+    items = old.get_model("gateway", "ExperimentItem").objects
+    request_id = uuid4()
+    items.create(experiment=experiment, position=1, request_id=request_id)
+    items.create(experiment=experiment, position=2)
+
+    MigrationExecutor(connection).migrate(after)
+
+    later = MigrationExecutor(connection)
+    later.migrate(later.loader.graph.leaf_nodes("gateway"))
+    rows = ExperimentItem.objects.order_by("position").values_list("request_hash", "gone")
+    assert list(rows) == [(id_hash(str(request_id)), ""), ("", "")]
