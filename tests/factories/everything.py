@@ -111,7 +111,7 @@ def _of_prompts(project: Project) -> dict[str, Any]:
 def _of_gateway(project: Project) -> dict[str, Any]:
     replace_settings(project_id=project.pk, values={"retry_max_attempts": 4}, actor="test")
     _add_alert(project)
-    secret, _ = AlertSecret.objects.get_or_create(project=project, defaults={"token": "a token that stands nowhere else"})
+    secret, _ = AlertSecret.objects.get_or_create(project=project, defaults={"token": "a token found nowhere else"})
     operators, _ = OperatorAlert.objects.get_or_create(
         kind="disk_low", host=str(project.pk), defaults={"text": "It is.", "raised_at": _NOVEMBER}
     )
