@@ -39,11 +39,12 @@ def _means(experiment: JSON) -> dict[str, tuple[float, float, int]]:
 
 
 def test_version_as_good__experiment_passes__opens_the_gate_of_its_rollout(loop: Loop) -> None:
-    rollout = loop.gated(AS_GOOD)
+    version = loop.another_as_good()
+    rollout = loop.gated(version)
     refused = loop.team.send("POST", f"rollouts/{rollout.id}/start", {})
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "gate_not_passed")
 
-    found = loop.experiment(AS_GOOD)
+    found = loop.experiment(version)
 
     assert (found["state"], found["verdict"], found["failure"]) == ("completed", "passed", None)
     assert _means(found) == {f"{RULE}@1": (1.0, 1.0, REQUESTS), f"{JUDGE}@1": (1.0, 1.0, REQUESTS)}
@@ -51,7 +52,7 @@ def test_version_as_good__experiment_passes__opens_the_gate_of_its_rollout(loop:
     rollout.move("start")
     gate = rollout.transition("start")["figures"]["gate"]
     assert (gate["state"], gate["experiment_id"], gate["dataset_version"]) == ("passed", found["id"], 1)
-    loop.wait_until_served("2 target")
+    loop.wait_until_served(f"{version} target")
     rollout.move("rollback")
 
 
