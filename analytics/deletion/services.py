@@ -42,7 +42,7 @@ from analytics.reconciliation.comparison import LIMITS
 from analytics.reconciliation.leases import repair_lease
 from analytics.reviews.services import delete_items_of
 from analytics.scores import selectors
-from analytics.scores.services import delete_feedback_of_hash, delete_scores_of
+from analytics.scores.services import delete_feedback_of_hash, delete_feedback_of_requests, delete_scores_of
 from core.errors import NotFoundError
 
 logger = logging.getLogger("analytics.deletion")
@@ -99,6 +99,7 @@ def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
     is_known = (
         bool(_requests_of(subject))
         or _has_telemetry(subject)
+        or selectors.has_feedback_on_request(project_id, request_id)
         or datasets.has_items_of_request(project_id, request_id)
         or _is_kept(Erased(project_id, request_hashes={subject_hash}))
     )
@@ -132,8 +133,8 @@ def continue_deletion(deletion: Deletion) -> int:
 
 
 def forget_in_database(deletion: Deletion) -> None:
-    """Deletes what the SQL database itself has of a subject: feedback on a session, comments, assignments, items of
-    data sets, and what apps above keep; of a session what it received before the deletion."""
+    """Deletes what the SQL database itself has of a subject: feedback, comments, assignments, items of data sets, and
+    what apps above keep; of a session what it received before the deletion."""
     project_id, subject_hash, until = deletion.project_id, deletion.subject_hash, deletion.requested_at
     if deletion.kind == DeletionKind.ITEM:
         return
@@ -142,6 +143,7 @@ def forget_in_database(deletion: Deletion) -> None:
         datasets.delete_items_of_session(project_id, subject_hash, until)
         _tell(deletion, Erased(project_id, session_hash=subject_hash, until=until))
     else:
+        delete_feedback_of_requests(project_id, [subject_hash])
         datasets.delete_items_of_request(project_id, subject_hash)
         _tell(deletion, Erased(project_id, request_hashes={subject_hash}))
     delete_discussions_of_hashes(project_id, SubjectKind(deletion.kind), [subject_hash])
@@ -268,6 +270,7 @@ def _forget_requests(deletion: Deletion, request_ids: Sequence[UUID | str]) -> N
     delete_discussions_of(deletion.project_id, SubjectKind.REQUEST, request_ids)
     for start in range(0, len(request_ids), _HASHES_AT_ONCE):
         hashes = {id_hash(str(request_id)) for request_id in request_ids[start : start + _HASHES_AT_ONCE]}
+        delete_feedback_of_requests(deletion.project_id, hashes)
         _tell(deletion, Erased(deletion.project_id, request_hashes=hashes))
 
 

@@ -44,6 +44,7 @@ VIEW_NAME_CHARACTERS = 100
 VIEW_QUERY_CHARACTERS = 4_000
 
 MIN_FEEDBACK, MAX_FEEDBACK = 1, 5
+BAD_FEEDBACK = (1, 2)
 
 # A caller of the API that names no type of evaluator is taken for a program.
 DEFAULT_EVALUATOR = "code"
@@ -125,13 +126,21 @@ class Score(models.Model):
 
 
 class Feedback(models.Model):
-    """A person's feedback on a session: a rating of 1 to 5, a text, or both. All of it is kept."""
+    """A person's feedback on a session, or on the answer to one of its requests: a rating of 1 to 5, a text, or both.
+    All of it is kept.
+
+    The request may still be on its way to the store when the feedback comes. One that turns out to be another session's
+    is not named any more (`analytics.scores.sync`).
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="feedback")
     session_id = models.CharField(max_length=SESSION_ID_CHARACTERS)
     # The SHA-256 of the session id, in hexadecimal: an id may be longer than an index of PostgreSQL takes.
     session_hash = models.CharField(max_length=64, editable=False)
+    request_id = models.UUIDField(null=True, editable=False)
+    # The SHA-256 of the request's id, empty without one: a deletion that is closed has kept nothing else of the id.
+    request_hash = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     score = models.PositiveSmallIntegerField(null=True)
     text = models.TextField(blank=True, default="")
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
@@ -152,6 +161,7 @@ class Feedback(models.Model):
         ]
         indexes = [
             models.Index(fields=["project", "session_hash", "-created_at"], name="feedback_by_session"),
+            models.Index(fields=["project", "request_hash"], condition=~Q(request_hash=""), name="feedback_by_request"),
             models.Index(fields=["project", "-created_at"], name="feedback_by_time"),
             models.Index(fields=["copy_due_at"], condition=Q(copy_due_at__isnull=False), name="feedback_to_copy"),
         ]

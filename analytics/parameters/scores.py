@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from analytics.models import EVALUATOR_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
 from analytics.parameters.common import RangeParameters
+from analytics.queries import feedback
 from analytics.queries.scores import GROUPINGS, ScoreFilter
 
 _DEFAULT_RANGE = timedelta(days=30)
@@ -19,6 +20,14 @@ class ScoreRangeParameters(RangeParameters):
     def between(self) -> tuple[datetime, datetime]:
         end = self.validated_data.get("end_date") or datetime.now(UTC)
         return self.validated_data.get("start_date") or end - _DEFAULT_RANGE, end
+
+
+class FeedbackMetricsParameters(ScoreRangeParameters):
+    group_by = serializers.ChoiceField(choices=sorted(feedback.GROUPINGS), default="none")
+
+
+class BadRatingParameters(ScoreRangeParameters):
+    prompt_config_id = serializers.UUIDField(required=False)
 
 
 class ScoreMetricsParameters(ScoreRangeParameters):

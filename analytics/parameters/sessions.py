@@ -6,11 +6,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from analytics.models import BAD_FEEDBACK
 from analytics.parameters.common import SessionParameters
 from analytics.parameters.requests import CostField
 from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter, parse_session_cursor
 
-FEEDBACK = {"any": (1, 2, 3, 4, 5), "good": (4, 5), "bad": (1, 2)}
+FEEDBACK = {"any": (1, 2, 3, 4, 5), "good": (4, 5), "bad": BAD_FEEDBACK}
 
 
 class SessionListParameters(SessionParameters):

@@ -1,4 +1,4 @@
-"""Presents the request log, and one request with its bodies, attributes and scores."""
+"""Presents the request log, and one request with its bodies, attributes, scores and feedback."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from analytics.queries.request_pages import list_page
 from analytics.queries.request_sorting import Position, RequestSort, position_of
 from analytics.queries.requests import RequestDetailRow, get_payload, get_request, list_requests
 from analytics.queries.usage import Interval
-from analytics.scores.selectors import list_scores_of
+from analytics.scores.selectors import list_feedback_of_request, list_scores_of
 from analytics.wire.conversations import TextBounds
+from analytics.wire.feedback import FeedbackEntry, feedback_entries
 from analytics.wire.request_conversations import RequestConversation, request_conversation
 from analytics.wire.request_figures import RequestFacets, RequestHistogram, request_facets, request_histogram
 from analytics.wire.requests import RequestDetail, request_detail, request_entry
@@ -23,7 +24,7 @@ from analytics.wire.scores import ScoreEntry, score_entries
 from core.errors import NotFoundError, ValidationError
 from core.wire.pagination import CursorListing, Listing, Page
 
-# A request shows this many of its scores; `scores/request/` lists all of them.
+# A request shows this many of its scores, and as much feedback; `scores/request/` and the session's feedback list all.
 _MAX_SCORES = 100
 _CONVERSATION_BOUNDS = 200_000, 2_000_000
 MAX_INTERVALS = 2_000
@@ -50,14 +51,14 @@ def request_page(
 
 
 def request(project_id: UUID, request_id: UUID) -> RequestDetail:
-    """Returns one request with its bodies and scores. Raises NotFoundError."""
+    """Returns one request with its bodies, scores and feedback. Raises NotFoundError."""
     row = find_request(project_id, request_id)
-    return request_detail(row, get_payload(project_id, row), _scores(project_id, request_id))
+    return request_detail(row, get_payload(project_id, row), _scores(project_id, row), _feedback(project_id, row))
 
 
 def request_without_bodies(project_id: UUID, row: RequestDetailRow) -> RequestDetail:
     """Returns what `request` does, without bodies, which may be megabytes that a page shows as a conversation."""
-    return request_detail(row, None, _scores(project_id, row.request_id))
+    return request_detail(row, None, _scores(project_id, row), _feedback(project_id, row))
 
 
 def conversation(project_id: UUID, request_id: UUID) -> RequestConversation:
@@ -74,8 +75,12 @@ def find_request(project_id: UUID, request_id: UUID) -> RequestDetailRow:
     return row
 
 
-def _scores(project_id: UUID, request_id: UUID) -> list[ScoreEntry]:
-    return score_entries(list_scores_of(project_id, str(request_id))[:_MAX_SCORES])
+def _scores(project_id: UUID, row: RequestDetailRow) -> list[ScoreEntry]:
+    return score_entries(list_scores_of(project_id, str(row.request_id))[:_MAX_SCORES])
+
+
+def _feedback(project_id: UUID, row: RequestDetailRow) -> list[FeedbackEntry]:
+    return feedback_entries(list_feedback_of_request(project_id, row.session_id, row.request_id)[:_MAX_SCORES])
 
 
 def no_request() -> NotFoundError:

@@ -1,6 +1,8 @@
-"""Tokens with which a browser gives feedback on one session: signed, bound to project and session, and soon expired.
+"""Tokens with which a browser gives feedback on one session, or on one of its answers: signed, bound to project and
+session, or to one request of it as well, and soon expired.
 
-No table holds them: the signature is the proof that the service made the token, and the expiry is signed with it.
+No table holds them: the signature is the proof that the service made the token, and the expiry is signed with it. A
+session's token is for each of its requests too, since whoever has it may speak for the whole session.
 """
 
 from __future__ import annotations
@@ -17,31 +19,51 @@ from analytics.identifiers import id_hash
 HEADER = "x-svc-feedback-token"
 MIN_SECONDS, DEFAULT_SECONDS, MAX_SECONDS = 60, 3600, 86_400
 
-_SIGNER = "analytics.feedback_tokens"
+_SESSION_SALT = "analytics.feedback_tokens"
+# A salt of its own: with the session's, a token of a request with its id before it would be one of the whole session.
+_REQUEST_SALT = "analytics.feedback_tokens.request"
 
 
-def make_token(project_id: UUID, session_id: str, *, seconds: int) -> tuple[str, datetime]:
-    """Returns a token for feedback on the session, and when it expires, in whole seconds."""
+def make_token(
+    project_id: UUID, session_id: str, *, seconds: int, request_id: UUID | None = None
+) -> tuple[str, datetime]:
+    """Returns a token for feedback on the session, or on the answer to one request alone, and when it expires, in whole
+    seconds."""
     expires_at = (timezone.now() + timedelta(seconds=seconds)).replace(microsecond=0)
-    signed = Signer(salt=_SIGNER).sign(f"{_subject(project_id, session_id)}:{int(expires_at.timestamp())}")
-    # Project and session are known where the token is checked, so that it holds neither.
-    return signed.removeprefix(f"{_subject(project_id, session_id)}:"), expires_at
+    signer, subject = _signer(project_id, session_id, request_id)
+    # What it is for is known where the token is checked, so that it does not hold that.
+    return signer.sign(f"{subject}:{int(expires_at.timestamp())}").removeprefix(f"{subject}:"), expires_at
 
 
-def check_token(token: str, project_id: UUID, session_id: str) -> None:
-    """Raises FeedbackTokenError for a token that is missing, made for another session, changed or expired."""
+def check_token(token: str, project_id: UUID, session_id: str, request_id: UUID | None = None) -> None:
+    """Raises FeedbackTokenError for a token that is missing, changed or expired, or made for another session, or for
+    another request than `request_id`."""
     if not token:
         raise FeedbackTokenError(
             f"This API key gives feedback only with the session's token in the header {HEADER}.",
             code="feedback_token_missing",
         )
-    try:
-        signed = Signer(salt=_SIGNER).unsign(f"{_subject(project_id, session_id)}:{token}")
-    except BadSignature:
-        raise FeedbackTokenError(f"{HEADER} is not a token of this session.") from None
+    signed = _unsigned(token, project_id, session_id, None)
+    if signed is None and request_id is not None:
+        signed = _unsigned(token, project_id, session_id, request_id)
+    if signed is None:
+        what = "session, nor of this request of it" if request_id is not None else "session"
+        raise FeedbackTokenError(f"{HEADER} is not a token of this {what}.")
     if datetime.fromtimestamp(int(signed.rpartition(":")[2]), UTC) <= timezone.now():
         raise FeedbackTokenError(f"{HEADER} has expired.")
 
 
-def _subject(project_id: UUID, session_id: str) -> str:
-    return f"{project_id}:{id_hash(session_id)}"
+def _unsigned(token: str, project_id: UUID, session_id: str, request_id: UUID | None) -> str | None:
+    signer, subject = _signer(project_id, session_id, request_id)
+    try:
+        return signer.unsign(f"{subject}:{token}")
+    except BadSignature:
+        return None
+
+
+def _signer(project_id: UUID, session_id: str, request_id: UUID | None) -> tuple[Signer, str]:
+    """Returns what signs a token, and the text before its expiry that it signs as well."""
+    session = f"{project_id}:{id_hash(session_id)}"
+    if request_id is None:
+        return Signer(salt=_SESSION_SALT), session
+    return Signer(salt=_REQUEST_SALT), f"{session}:{request_id}"

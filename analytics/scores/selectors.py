@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Avg, QuerySet
+from django.db.models import Avg, Q, QuerySet
 
 from analytics.identifiers import canonical_request_id, id_hash
 from analytics.models import Deletion, DeletionKind, DeletionState, Feedback, Score
@@ -37,6 +37,22 @@ def list_feedback(project_id: UUID, session_id: str) -> QuerySet[Feedback]:
     """Returns the feedback on one session, the latest first."""
     found = Feedback.objects.for_project(project_id).filter(session_hash=id_hash(session_id))
     return found.order_by("-created_at", "-id")
+
+
+def list_feedback_of_request(project_id: UUID, session_id: str, request_id: UUID) -> QuerySet[Feedback]:
+    """Returns the feedback on the answer to one request of a session, the latest first."""
+    return list_feedback(project_id, session_id).filter(request_hash=id_hash(str(request_id)))
+
+
+def has_feedback_on_request(project_id: UUID, request_id: UUID) -> bool:
+    return Feedback.objects.for_project(project_id).filter(request_hash=id_hash(str(request_id))).exists()
+
+
+def is_deleted(project_id: UUID, session_id: str, request_id: UUID, made_at: datetime) -> bool:
+    """Returns whether the request was deleted, by itself or with its session; `made_at` is when it was made."""
+    alone = Q(kind=DeletionKind.REQUEST, subject_hash=id_hash(str(request_id)))
+    with_session = Q(kind=DeletionKind.SESSION, subject_hash=id_hash(session_id), requested_at__gte=made_at)
+    return Deletion.objects.for_project(project_id).filter(alone | with_session).exists()
 
 
 def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str, float]:

@@ -63,13 +63,18 @@ def record_scores(*, project_id: UUID, scores: Sequence[NewScore], actor: str) -
     return _store(project_id, {f"scores.{place}.score_id": score for place, score in enumerate(scores)}, actor)
 
 
-def record_feedback(*, project_id: UUID, session_id: str, score: int | None, text: str, actor: str) -> Feedback:
-    """Stores one piece of feedback on a session, which need not have any stored request yet."""
+def record_feedback(
+    *, project_id: UUID, session_id: str, score: int | None, text: str, actor: str, request_id: UUID | None = None
+) -> Feedback:
+    """Stores one piece of feedback on a session, which need not have any stored request yet, or on the answer to one of
+    its requests, which `require_request` has checked."""
     with transaction.atomic():
         row = Feedback.objects.create(
             project_id=project_id,
             session_id=session_id,
             session_hash=id_hash(session_id),
+            request_id=request_id,
+            request_hash="" if request_id is None else id_hash(str(request_id)),
             score=score,
             text=text,
             created_by=actor,
@@ -98,6 +103,16 @@ def delete_feedback_of_hash(project_id: UUID, session_hash: str) -> int:
     """Deletes the feedback on the session with this `id_hash`; returns the number deleted."""
     found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash)
     return _delete(project_id, CopiedTable.FEEDBACK, found)
+
+
+def delete_feedback_of_requests(project_id: UUID, request_hashes: Iterable[str]) -> int:
+    """Deletes the feedback that names a request with one of these `id_hash`es; returns the number deleted."""
+    hashes = sorted(set(request_hashes))
+    found = Feedback.objects.for_project(project_id)
+    return sum(
+        _delete(project_id, CopiedTable.FEEDBACK, found.filter(request_hash__in=hashes[start : start + _ROWS_AT_ONCE]))
+        for start in range(0, len(hashes), _ROWS_AT_ONCE)
+    )
 
 
 def delete_scores_before(project_id: UUID, moment: datetime) -> int:

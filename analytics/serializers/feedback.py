@@ -36,16 +36,22 @@ class NewFeedbackSerializer(BodySerializer):
     project_id = serializers.UUIDField()
     score = FeedbackScoreField(required=False, allow_null=True)
     text = serializers.CharField(max_length=FEEDBACK_CHARACTERS, required=False, allow_blank=True, allow_null=True)
+    request_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="The session's request whose answer it is about."
+    )
 
     @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         score, text = attrs.get("score"), attrs.get("text") or ""
         if score is None and not text:
             raise serializers.ValidationError({"score": "Give a score, a text or both."}, code="required")
-        return {"score": score, "text": text}
+        return {"score": score, "text": text, "request_id": attrs.get("request_id")}
 
 
 class NewFeedbackTokenSerializer(BodySerializer):
     expires_in = serializers.IntegerField(
         min_value=MIN_SECONDS, max_value=MAX_SECONDS, default=DEFAULT_SECONDS, help_text="In seconds."
+    )
+    request_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="A request of the session, to whose answer alone the token is bound."
     )

@@ -1,4 +1,5 @@
-"""The endpoints of the feedback that people give on a session, and of the tokens with which browsers give it."""
+"""The endpoints of the feedback that people give on a session or one of its answers, and of the tokens with which
+browsers give it."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,29 +16,45 @@ from analytics.models import SESSION_ID_CHARACTERS
 from analytics.parameters.common import require_id
 from analytics.scores import selectors, services
 from analytics.scores.feedback_tokens import HEADER, check_token, make_token
+from analytics.scores.named_request import require_request
 from analytics.serializers.feedback import NewFeedbackSerializer, NewFeedbackTokenSerializer
 from analytics.wire.feedback import FeedbackEntry, FeedbackSerializer, FeedbackToken, feedback_entries
 from analytics.wire.texts import FEEDBACK_TEXTS, without
 from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
 from core.rights.scopes import is_public
+from core.wire.parameters import Parameters
 
 _TOKEN = OpenApiParameter(
     HEADER,
     str,
     OpenApiParameter.HEADER,
-    description="The session's token, for a key with no scope but `feedback:write`.",
+    description="The token of the session or the request, for a key with no scope but `feedback:write`.",
 )
+
+
+class FeedbackParameters(Parameters):
+    request_id = serializers.UUIDField(required=False)
 
 
 class FeedbackViewSet(ProjectViewSet):
     # The session id may be unknown, since feedback may arrive before the session's first request is stored.
 
-    @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackEntry, errors=[404])
+    @operation(
+        "listSessionFeedback",
+        "Feedback on a session",
+        query=[PAGE, FeedbackParameters],
+        page=FeedbackEntry,
+        errors=[404],
+    )
     def list(self, request: Request, session_id: str) -> Response:
-        """The feedback is listed latest first. The `text` is null for a reader without content."""
+        """The feedback is listed latest first; `request_id` keeps what is about the answer to that request. The `text`
+        is null for a reader without content."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
-        rows = self.rows_of_page(selectors.list_feedback(self.project_id, session_id))
+        found, named = selectors.list_feedback(self.project_id, session_id), self.valid_query(FeedbackParameters)
+        if request_id := named.validated_data.get("request_id"):
+            found = selectors.list_feedback_of_request(self.project_id, session_id, request_id)
+        rows = self.rows_of_page(found)
         shown: Sequence[Any] = feedback_entries(rows)
         if not self.sees_content:
             shown = [without(FEEDBACK_TEXTS, item) for item in shown]
@@ -53,11 +70,15 @@ class FeedbackViewSet(ProjectViewSet):
         errors=[404],
     )
     def create(self, request: Request, session_id: str) -> Response:
-        """A key with no scope but `feedback:write` also needs the session's token, in `x-svc-feedback-token`."""
+        """With `request_id` it is about the answer to that request. A key with no scope but `feedback:write` also needs
+        a token of the session or of the request, in `x-svc-feedback-token`."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
-        if is_public(self.access.scopes):
-            check_token(request.headers.get(HEADER, ""), self.project_id, session_id)
         given = self.valid_body(NewFeedbackSerializer)
+        request_id = given.validated_data["request_id"]
+        if is_public(self.access.scopes):
+            check_token(request.headers.get(HEADER, ""), self.project_id, session_id, request_id)
+        if request_id is not None:
+            require_request(self.project_id, session_id, request_id)
         row = services.record_feedback(
             project_id=self.project_id, session_id=session_id, actor=self.actor, **given.validated_data
         )
@@ -75,11 +96,19 @@ class FeedbackTokenViewSet(ProjectViewSet):
     )
     def create(self, request: Request, session_id: str) -> Response:
         """Makes a token with which a browser, that has a key with no scope but `feedback:write`, gives feedback on this
-        session and no other. Such a key makes none itself."""
+        session and no other, or with `request_id` on the answer to this request alone. Such a key makes none itself."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         if is_public(self.access.scopes):
             raise FeedbackTokenError("A key with no scope but 'feedback:write' makes no tokens.", code="scope_missing")
         given = self.valid_body(NewFeedbackTokenSerializer)
-        token, expires_at = make_token(self.project_id, session_id, seconds=given.validated_data["expires_in"])
-        body: FeedbackToken = {"session_id": session_id, "token": token, "expires_at": expires_at}
+        request_id, seconds = given.validated_data.get("request_id"), given.validated_data["expires_in"]
+        if request_id is not None:
+            require_request(self.project_id, session_id, request_id)
+        token, expires_at = make_token(self.project_id, session_id, seconds=seconds, request_id=request_id)
+        body: FeedbackToken = {
+            "session_id": session_id,
+            "request_id": request_id,
+            "token": token,
+            "expires_at": expires_at,
+        }
         return Response(body, status=status.HTTP_201_CREATED)

@@ -16,6 +16,7 @@ class FeedbackEntry(TypedDict):
     id: UUID
     project_id: UUID
     session_id: str
+    request_id: UUID | None
     score: int | None
     text: str | None
     created_by: str
@@ -24,12 +25,14 @@ class FeedbackEntry(TypedDict):
 
 class FeedbackToken(TypedDict):
     session_id: str
+    request_id: UUID | None
     token: str
     expires_at: datetime
 
 
 class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
-    """One piece of feedback; `text` is empty when there is none, `score` null."""
+    """One piece of feedback; `text` is empty when there is none, `score` null. `request_id` is the request of the
+    session whose answer it is about, null when it is about the session."""
 
     class Meta:
         model = Feedback

@@ -12,6 +12,7 @@ import msgspec
 from analytics.queries.requests import Payload, RequestDetailRow, RequestRow
 from analytics.request_log.record import RequestEntry, RequestError
 from analytics.wire.attempts import AttemptEntry, attempt_entries
+from analytics.wire.feedback import FeedbackEntry
 from analytics.wire.scores import ScoreEntry
 from analytics.wire.sentences import sentence
 
@@ -24,6 +25,7 @@ class RequestDetail(RequestEntry):
     request: Any
     response: Any
     scores: list[ScoreEntry]
+    feedback: list[FeedbackEntry]
 
 
 # The names of the wire whose column has another one, or that are made of several.
@@ -49,7 +51,9 @@ def request_entry(row: RequestRow) -> RequestEntry:
     return cast(RequestEntry, entry)
 
 
-def request_detail(row: RequestDetailRow, payload: Payload | None, scores: list[ScoreEntry]) -> RequestDetail:
+def request_detail(
+    row: RequestDetailRow, payload: Payload | None, scores: list[ScoreEntry], feedback: list[FeedbackEntry]
+) -> RequestDetail:
     """Returns one request with its content. `content_logged` distinguishes an empty body from one that was not logged
     or is past its retention."""
     attempts = attempt_entries(row)
@@ -62,6 +66,7 @@ def request_detail(row: RequestDetailRow, payload: Payload | None, scores: list[
         "request": stored_body(payload.request) if payload else None,
         "response": stored_body(payload.response) if payload else None,
         "scores": scores,
+        "feedback": feedback,
     }
 
 

@@ -21,8 +21,12 @@ def without(texts: Iterable[str], shown: Mapping[str, Any]) -> dict[str, Any]:
 def request_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Returns an entry of the request log, or a whole request, without texts. Type and code of its error stay."""
     error = shown["error"] and without(["message"], shown["error"])
-    scores = {"scores": [without(SCORE_TEXTS, score) for score in shown["scores"]]} if "scores" in shown else {}
-    return {**without(DETAIL_TEXTS, shown), "error": error, **scores}
+    said = {
+        name: [without(texts, item) for item in shown[name]]
+        for name, texts in (("scores", SCORE_TEXTS), ("feedback", FEEDBACK_TEXTS))
+        if name in shown
+    }
+    return {**without(DETAIL_TEXTS, shown), "error": error, **said}
 
 
 def session_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from uuid import UUID
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import prompts
-from analytics.presenters.scores import score_metrics
+from analytics.presenters.scores import bad_rating_metrics, score_metrics
 from analytics.queries.prompt_figures import PromptGrouping
 from analytics.queries.scores import ScoreFilter
+from analytics.wire.score_metrics import BadRatingFigures
 from core.wire.pagination import MAXIMUM_LIMIT, Page
 
 # The figures of a table of use that is kept as a chart, in the order of its columns.
@@ -58,6 +59,12 @@ def scores_of_versions(project_id: UUID, time_range: TimeRange) -> dict[tuple[UU
     return {key: _most(scores) for key, scores in by_version.items()}
 
 
+def bad_ratings_of_versions(project_id: UUID, config_id: UUID, time_range: TimeRange) -> dict[int, BadRatingFigures]:
+    """Returns how many answers were rated bad within a day, by version."""
+    found = bad_rating_metrics(project_id, time_range.start, time_range.end, _WHOLE, config_id)
+    return {row["prompt_version"]: row for row in found.results}
+
+
 def scores_of_configs(project_id: UUID, time_range: TimeRange) -> dict[UUID, list[MeanScore]]:
     """Returns the means over all versions of a config, weighted by their numbers of scores."""
     sums: defaultdict[UUID, dict[tuple[str, str], tuple[float, int]]] = defaultdict(dict)
@@ -79,6 +86,13 @@ def in_words(scores: Sequence[MeanScore]) -> str:
         f"{score.name} {f'{score.mean:.0%}' if score.score_type == 'boolean' else f'{score.mean:.1f}'} ({score.count})"
         for score in scores[:_MAX_SCORES]
     )
+
+
+def rated_bad(row: BadRatingFigures | None) -> str:
+    """Returns the share of answers rated bad as a cell of a table shows it; empty where no day is over yet."""
+    if row is None or row["bad_rate"] is None:
+        return ""
+    return f"{row['bad_rate']:.1%} ({row['bad_count']:,} of {row['answered_count']:,})"
 
 
 def _most(scores: Sequence[MeanScore]) -> list[MeanScore]:

@@ -17,14 +17,20 @@ from analytics.models import ChartKind
 from analytics.models.dashboards import CHART_TITLE_CHARACTERS
 from analytics.parameters.ranges import TimeRange
 from console.dashboards.keeping import keep_address
-from console.prompts.figures import USE_FIGURES, figures_of_versions, scores_of_versions
+from console.prompts.figures import (
+    USE_FIGURES,
+    bad_ratings_of_versions,
+    figures_of_versions,
+    rated_bad,
+    scores_of_versions,
+)
 from console.prompts.labels import change_label, labels_context
 from console.prompts.list import use_columns
 from console.prompts.use import use_context
 from console.prompts.versions import activations_table, versions_table
 from core.errors import ApplicationError
 from core.roles import Right
-from core.ui.formats import number
+from core.ui.formats import NONE, number
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
@@ -198,6 +204,7 @@ def _use(visit: Visit, config: PromptConfig) -> Table:
     time_range = TimeRange(visit.period.start, visit.period.end)
     figures = figures_of_versions(visit.project.pk, config.pk, time_range)
     scores = scores_of_versions(visit.project.pk, time_range)
+    bad = bad_ratings_of_versions(visit.project.pk, config.pk, time_range)
 
     def requests(version: int) -> Any:
         href = visit.link_if_there("analytics_requests_changelist", prompt_config_id=config.pk, prompt_version=version)
@@ -210,6 +217,7 @@ def _use(visit: Visit, config: PromptConfig) -> Table:
             Column("version", "Version", lambda version: f"Version {version}"),
             Column("requests", "Requests", requests, is_numeric=True),
             *use_columns(lambda version: figures[version], lambda version: scores.get((config.pk, version), ())),
+            Column("bad", "Rated bad in a day", lambda version: rated_bad(bad.get(version)) or NONE),
         ],
         rows=sorted(figures, reverse=True),
         empty=Empty("No request was served this prompt in this range."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ from analytics.queries.request_cursor import parse_cursor
 from analytics.queries.session_traces import has_traces
 from analytics.scores import services
 from analytics.wire.conversations import TextBounds
+from analytics.wire.feedback import FeedbackEntry
 from analytics.wire.texts import session_without_texts, telemetry_without_texts
 from console.discussions.actions import ACTIONS, act
 from console.discussions.panel import CommentForm, assignment_context, discussion_panel
@@ -40,7 +42,7 @@ from core.ui.tables import page_link
 Found = TypeVar("Found")
 
 _BOUNDS = 1_500, 36_000
-_MAX_LOGS = 100
+_MAX_LOGS, _MAX_FEEDBACK = 100, 20
 
 
 @register_page
@@ -90,7 +92,8 @@ class SessionPage(Page):
         def feedback() -> Mapping[str, Any]:
             given = sessions.feedback(project_id, session_id)
             shown = given if visit.sees_content else [{**item, "text": None} for item in given]
-            return {"feedback": shown[:20], "form": form, "may_give": visit.may(Right.EDIT)}
+            named = [(item, _address(visit, item["request_id"])) for item in shown[:_MAX_FEEDBACK]]
+            return {"feedback": named, "form": form, "may_give": visit.may(Right.EDIT)}
 
         def conversation() -> Mapping[str, Any]:
             return _conversation(visit, session_id)
@@ -172,12 +175,22 @@ def _conversation(visit: Visit, session_id: str) -> Mapping[str, Any]:
     query = visit.request.GET
     after, bounds = parse_cursor(query.get("cursor", "")), TextBounds(*_BOUNDS)
     page = _asked(partial(transcript, after=after, bounds=bounds), visit.project.pk, session_id)
+    said: defaultdict[UUID | None, list[FeedbackEntry]] = defaultdict(list)
+    for item in sessions.feedback(visit.project.pk, session_id):
+        said[item["request_id"]].append(item)
     return {
         "page": page,
-        "entries": [(entry, _request_url(visit, entry["request_id"])) for entry in page["results"]],
+        "entries": [
+            (entry, _request_url(visit, entry["request_id"]), said[entry["request_id"]][:_MAX_FEEDBACK])
+            for entry in page["results"]
+        ],
         "next_url": page_link(query, cursor=page["next_cursor"] or "") + "#panel-transcript",
         "first_url": page_link(query, cursor="") + "#panel-transcript" if query.get("cursor") else "",
     }
+
+
+def _address(visit: Visit, request_id: UUID | None) -> str:
+    return "" if request_id is None else visit.link("analytics_requests_detail", visit.project.pk, request_id)
 
 
 def _request_url(visit: Visit, request_id: Any) -> tuple[str, str]:

@@ -42,7 +42,7 @@ _FIGURES = {
     **_each(READ, "overview userMetrics modelMetrics operationMetrics dailyCost modelCost usageMetrics promptMetrics"),
     **_each(READ, "promptCacheMetrics"),
     **_each(READ, "errorMetrics errorGroups providerLatency providerHistory failovers totals"),
-    **_each(READ, "guardrailMetrics guardrailUsage scoreMetrics feedbackMetrics"),
+    **_each(READ, "guardrailMetrics guardrailUsage scoreMetrics feedbackMetrics badRatingMetrics"),
     **_each(READ, "cost costIntervals exportCost priceGaps"),
 }
 _PROMPTS = ("getPrompt", "getPromptByName", "renderPrompt")
@@ -143,6 +143,7 @@ TOOLS: Mapping[str, Right] = {
     **_each(READ, "get_project list_models list_model_groups list_prices get_price"),
     **_each(READ, "get_metrics_overview list_user_metrics list_model_metrics list_usage_metrics"),
     **_each(READ, "get_error_breakdown get_provider_latency list_problems get_score_metrics get_feedback_metrics"),
+    **_each(READ, "list_bad_ratings"),
     **_each(READ, "list_error_groups list_review_queues get_review_agreement list_evaluators get_evaluator"),
     # As in the API, the texts of an experiment's items are null for a reader without content.
     **_each(READ, "list_datasets list_experiments get_experiment list_experiment_items"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -49,7 +50,8 @@ def project(clickhouse: None, db: None, tmp_path: Any) -> Project:
     )
     store(tmp_path, entry)
     make_score(project, request_id=REQUEST_ID, reason=SECRET_WORD)
-    record_feedback(project_id=project.pk, session_id="session", score=5, text=SECRET_WORD, actor="test")
+    given: dict[str, Any] = {"session_id": "session", "score": 5, "text": SECRET_WORD, "actor": "test"}
+    record_feedback(project_id=project.pk, request_id=UUID(REQUEST_ID), **given)
     add_comment(project_id=project.pk, subject=subject_session("session"), text=SECRET_WORD, actor="user:ann")
     sender = Sender(make_key(project)[1])
     named = {"gen_ai.session_id": "session", "gen_ai.prompt": SECRET_WORD}

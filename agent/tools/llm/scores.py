@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from msgspec import Meta
 
@@ -57,6 +58,14 @@ class ScoreMetrics(PagedRangeArguments, kw_only=True, frozen=True):
 
 class SessionFeedback(PageArguments, kw_only=True, frozen=True):
     session_id: SessionId
+    request_id: Annotated[UUID | None, Meta(description="Only about the answer to this request.")] = None
+
+
+class FeedbackMetrics(PagedRangeArguments, kw_only=True, frozen=True):
+    group_by: Annotated[
+        Literal["none", "model", "prompt_version", "variant"],
+        Meta(description="Instead of days, what to compare: of feedback that names a request, by what that was."),
+    ] = "none"
 
 
 def _list_scores(context: ToolContext, arguments: ListScores) -> dict[str, Any]:
@@ -78,12 +87,20 @@ def _get_score_metrics(context: ToolContext, arguments: ScoreMetrics) -> dict[st
 
 def _list_session_feedback(context: ToolContext, arguments: SessionFeedback) -> dict[str, Any]:
     rows = selectors.list_feedback(context.project_id, arguments.session_id)
+    if arguments.request_id is not None:
+        rows = selectors.list_feedback_of_request(context.project_id, arguments.session_id, arguments.request_id)
     return listed_rows(rows, FeedbackSerializer, page_of(arguments))
 
 
-def _get_feedback_metrics(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
-    filters, page = date_range(context, arguments), page_of(arguments)
-    return listed(scores.feedback_metrics(context.project_id, filters.start, filters.end, page), page)
+def _get_feedback_metrics(context: ToolContext, arguments: FeedbackMetrics) -> dict[str, Any]:
+    between, page = date_range(context, arguments), page_of(arguments)
+    found = scores.feedback_metrics(context.project_id, between.start, between.end, page, arguments.group_by)
+    return listed(found, page)
+
+
+def _list_bad_ratings(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    between, page = date_range(context, arguments), page_of(arguments)
+    return listed(scores.bad_rating_metrics(context.project_id, between.start, between.end, page), page)
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -113,7 +130,10 @@ TOOLS: tuple[Tool, ...] = (
         name="list_session_feedback",
         scope=SCOPE,
         title="Feedback on a session",
-        description="What people said about one session: a score of 1 to 5, a text or both; the latest first.",
+        description=(
+            "What people said about one session or, with request_id, about one of its answers: a score of 1 to 5, a"
+            " text or both; the latest first."
+        ),
         arguments=SessionFeedback,
         run=_list_session_feedback,
     ),
@@ -122,10 +142,22 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Feedback metrics",
         description=(
-            "Feedback on sessions per UTC day, the earliest first: how many, mean score, how often each score. By"
-            " default of the last 30 days."
+            "Feedback on sessions per UTC day, the earliest first: how many, mean score, how often each score; with"
+            " group_by per model, prompt version or rollout arm, where it names a request. By default of the last 30"
+            " days."
+        ),
+        arguments=FeedbackMetrics,
+        run=_get_feedback_metrics,
+    ),
+    Tool(
+        name="list_bad_ratings",
+        scope=SCOPE,
+        title="Answers rated bad",
+        description=(
+            "Of each prompt version's answered requests, how many were rated 1 or 2 within 24 hours; those younger"
+            " than that are counted apart. By default of the last 30 days."
         ),
         arguments=PagedRangeArguments,
-        run=_get_feedback_metrics,
+        run=_list_bad_ratings,
     ),
 )

@@ -1,10 +1,10 @@
-"""Reads the requests to which scores belong."""
+"""Reads the requests to which scores and feedback belong."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from analytics.clickhouse import client
@@ -26,10 +26,16 @@ class ScoredRequest:
     prompt_version: int
     rollout_id: UUID
     variant: str
+    session_id: str = ""
+    ts: datetime = _EPOCH
+    drop_date: date = date(1970, 1, 1)
+    source: str = ""
+    outcome: str = ""
 
 
 _SQL = """
-SELECT r.request_id, r.provider, r.model, r.prompt_config_id, r.prompt_version, r.rollout_id, r.variant
+SELECT r.request_id, r.provider, r.model, r.prompt_config_id, r.prompt_version, r.rollout_id, r.variant,
+    r.session_id, r.ts, r.drop_date, r.source, r.outcome
 FROM requests AS r
 WHERE r.project_id = {project:UUID} AND r.request_id IN {ids:Array(UUID)}
     AND r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts <= {end:DateTime64(6, 'UTC')}

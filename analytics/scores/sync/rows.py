@@ -15,7 +15,11 @@ SCORES = (
     *KEY, *STATE, "request_id", "score_name", "score_type", "evaluator_type", "score_value", "score_label",
     "request_known", "provider", "model", "prompt_config_id", "prompt_version", "rollout_id", "variant",
 )  # fmt: skip
-FEEDBACK = (*KEY, *STATE, "session_id", "score", "has_text")
+FEEDBACK = (
+    *KEY, *STATE, "session_id", "score", "has_text",
+    "request_id", "request_known", "request_ts", "request_drop_date", "source", "outcome",
+    "provider", "model", "prompt_config_id", "prompt_version", "rollout_id", "variant",
+)  # fmt: skip
 WITHDRAWALS = (*KEY, *STATE)
 
 # Copies are kept as long as requests are at most, by default.
@@ -39,12 +43,17 @@ def score_row(score: Score, request: ScoredRequest | None) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def feedback_row(row: Feedback) -> tuple[Any, ...]:
-    """Returns the row of a piece of feedback; `score` 0 means that there is none."""
+def feedback_row(row: Feedback, request: ScoredRequest | None, *, is_settled: bool) -> tuple[Any, ...]:
+    """Returns the row of a piece of feedback; `score` 0 means that there is none. Its version is higher when what it
+    names is settled, so that it replaces the one from before."""
+    known = request or _UNKNOWN
     return (
         *_key(row.project_id, row.created_at, row.pk),
-        1, 0, _drop_date(row.created_at),
+        1 + is_settled, 0, _drop_date(row.created_at),
         row.session_id, row.score or 0, bool(row.text),
+        row.request_id or _NO_UUID, request is not None, known.ts, known.drop_date, known.source, known.outcome,
+        known.provider, known.model,
+        known.prompt_config_id, known.prompt_version, known.rollout_id, known.variant,
     )  # fmt: skip
 
 

@@ -31,7 +31,9 @@ export interface Feedback {
   /** A whole number from 1 to 5. */
   score?: number;
   text?: string;
-  /** The session's token, which a key with no scope but `feedback:write` needs. */
+  /** The request whose answer it is about, as that answer's header `x-request-id` names it. */
+  requestId?: string;
+  /** A token of the session or the request, which a key with no scope but `feedback:write` needs. */
   token?: string;
 }
 
@@ -79,17 +81,20 @@ export class PromptGateway {
     }
   }
 
-  /** Gives feedback on a session: a score, a text or both. */
-  async feedback(sessionId: string, { token, ...given }: Feedback): Promise<void> {
+  /** Gives feedback on a session, or on the answer to one of its requests: a score, a text or both. */
+  async feedback(sessionId: string, { token, requestId, ...given }: Feedback): Promise<void> {
     const headers: Record<string, string> = token === undefined ? {} : { "x-svc-feedback-token": token };
-    const body = { project_id: this.#projectId, ...given };
+    const body = { project_id: this.#projectId, ...given, ...named(requestId) };
     await this.#http.send("POST", `sessions/${encodeURIComponent(sessionId)}/feedback`, { body, headers });
   }
 
-  /** Returns a token with which a browser gives feedback on this session for `expiresIn` seconds. */
-  async feedbackToken(sessionId: string, expiresIn = 3600): Promise<string> {
+  /**
+   * Returns a token with which a browser gives feedback on this session, or on the answer to one request alone, for
+   * `expiresIn` seconds.
+   */
+  async feedbackToken(sessionId: string, expiresIn = 3600, requestId?: string): Promise<string> {
     const path = `sessions/${encodeURIComponent(sessionId)}/feedback-token`;
-    const answer = await this.#http.send("POST", path, { body: { expires_in: expiresIn } });
+    const answer = await this.#http.send("POST", path, { body: { expires_in: expiresIn, ...named(requestId) } });
     return String(answer.body["token"]);
   }
 
@@ -109,6 +114,11 @@ export class PromptGateway {
     const query = Object.fromEntries([["name", name], ...question.map(([field, value]) => [field, String(value)])]);
     return this.#http.send("GET", "prompts", { query, headers: etag === "" ? {} : { "If-None-Match": etag } });
   }
+}
+
+/** Returns the field of a body that names a request; a service of an older version knows no such field. */
+function named(requestId: string | undefined): { request_id?: string } {
+  return requestId === undefined ? {} : { request_id: requestId };
 }
 
 /** Returns an object with its members in the order of their names, so that equal questions have equal texts. */

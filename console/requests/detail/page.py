@@ -1,4 +1,4 @@
-"""The page of one request: what happened, its attempts, the conversation, its scores and its bodies."""
+"""The page of one request: what happened, its attempts, the conversation, its scores, feedback and bodies."""
 
 from __future__ import annotations
 
@@ -108,7 +108,14 @@ class RequestPage(Page):
             }
 
         def scores() -> Mapping[str, Any]:
-            return {**shared, "scores": record.detail()["scores"], "form": form, "may_score": visit.may(Right.EDIT)}
+            found = record.detail()
+            return {
+                **shared,
+                "scores": found["scores"],
+                "feedback": found["feedback"],
+                "form": form,
+                "may_score": visit.may(Right.EDIT),
+            }
 
         def conversation() -> Mapping[str, Any]:
             bounds = TextBounds(*(_ALL_BOUNDS if show_all else _BOUNDS))

@@ -26,6 +26,7 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "get_score_metrics": {},
         "list_session_feedback": of_session,
         "get_feedback_metrics": {},
+        "list_bad_ratings": {},
         "list_review_queues": {},
         "get_review_agreement": {"queue_id": world.queue_id},
         "list_evaluators": {},

@@ -263,6 +263,7 @@ CHECKS: dict[str, Callable[[World], None]] = {
         "list_session_feedback", f"{LLM}/sessions/{{world.session_id}}/feedback", query={}, session_id=_session_id
     ),
     "get_feedback_metrics": _same_list("get_feedback_metrics", f"{LLM}/metrics/feedback", **DATES),
+    "list_bad_ratings": _same_list("list_bad_ratings", f"{LLM}/metrics/bad-ratings", **DATES),
     "list_review_queues": _same_list("list_review_queues", f"{LLM}/reviews", state="open"),
     "get_review_agreement": _review_agreement,
     "list_evaluators": _same_list("list_evaluators", f"{LLM}/evaluators", state="active", kind="contains"),

@@ -73,7 +73,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/sessions/{session}/transcript", ("limit", "cursor")),
     Endpoint("GET", "/api/llm/sessions/{session}/timeline"),
     Endpoint("GET", "/api/llm/traces/{trace}"),
-    Endpoint("GET", "/api/llm/sessions/{session}/feedback", _PAGE, store=False),
+    Endpoint("GET", "/api/llm/sessions/{session}/feedback", (*_PAGE, "request_id"), store=False),
     Endpoint("POST", "/api/llm/sessions/{session}/feedback", body={"score": 5}, store=False),
     Endpoint("POST", "/api/llm/sessions/{session}/feedback-token", body={"expires_in": 60}, store=False),
     Endpoint(
@@ -86,7 +86,8 @@ ENDPOINTS = (
     Endpoint("POST", "/api/llm/scores/batch", body={"scores": [_SCORE]}, store=False),
     Endpoint("GET", "/api/llm/scores/request/{request}", _PAGE, store=False),
     Endpoint("GET", "/api/llm/metrics/scores", (*_PAGE, *_RANGE, *_OF_SCORES, "group_by")),
-    Endpoint("GET", "/api/llm/metrics/feedback", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/metrics/feedback", (*_PAGE, *_RANGE, "group_by")),
+    Endpoint("GET", "/api/llm/metrics/bad-ratings", (*_PAGE, *_RANGE, "prompt_config_id")),
     Endpoint("GET", "/api/llm/requests", (*_PAGE, *_REQUESTS, "sort", "cursor")),
     Endpoint("GET", "/api/llm/requests/facets", _REQUESTS),
     Endpoint("GET", "/api/llm/requests/histogram", (*_REQUESTS, "interval")),

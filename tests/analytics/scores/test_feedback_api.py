@@ -29,6 +29,7 @@ def test_feedback__score_and_text__kept_and_listed(api: APIClient, project: Proj
         "id": str(made.pk),
         "project_id": str(project.pk),
         "session_id": "s",
+        "request_id": None,
         "score": 4,
         "text": "Good, but slow.",
         "created_by": made.created_by,

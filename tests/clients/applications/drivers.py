@@ -121,6 +121,8 @@ class TypeScriptDriver:
     def call(self, name: str, *given: Any, **options: Any) -> Any:
         if name == "score":
             given, options = (dict(zip(("request_id", "score_name", "score_value"), given, strict=True)) | options,), {}
+        if name == "feedback_token" and options:
+            given, options = (*given, 3600, options["request_id"]), {}
         arguments = [*given, *([_camel(options)] if options else [])]
         return _result(self._ask("call", name=_camel_name(name), arguments=arguments))
 

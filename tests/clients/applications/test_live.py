@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from tests.clients.applications.drivers import DRIVERS, Driver, Refused, later
+from tests.factories.analytics import uuid7
 from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.service import Gateway, GatewayService
 from tests.waiting import TIMEOUT_SECONDS, wait_until
@@ -98,6 +101,21 @@ def test_feedback__key_of_a_browser__with_the_token_of_the_session(
         other = browser.call("feedback", "other session", score=4, token=token)
 
     assert other == Refused("PromptGatewayError", 403, "feedback_token_invalid")
+
+
+def test_feedback__on_one_answer__with_a_token_of_it(live: Driver, language: str, project: Gateway) -> None:
+    session = f"{language} answers"
+    request_id = uuid7(time.time_ns() // 1000)
+    assert live.call("feedback", session, score=2, request_id=request_id) is None
+    key = project.service.make_key(project.project_id, scopes=["feedback:write"])
+    token = live.call("feedback_token", session, request_id=request_id)
+    with closing(driver_of(language, project, key=key)) as browser:
+        assert browser.call("feedback", session, score=1, request_id=request_id, token=token) is None
+        whole = browser.call("feedback", session, score=1, token=token)
+
+    assert whole == Refused("PromptGatewayError", 403, "feedback_token_invalid")
+    given = project.manage("GET", f"sessions/{quote(session)}/feedback?request_id={request_id}").json()["results"]
+    assert [(item["score"], item["request_id"]) for item in given] == [(1, request_id), (2, request_id)]
 
 
 def test_service__stopped_for_five_minutes__is_not_noticed(compiled: None) -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -15,6 +16,7 @@ from analytics.clickhouse import client as store_client
 from analytics.errors import AnalyticsUnavailableError
 from analytics.models import Score
 from analytics.request_log.record import AttemptRecord, Outcome
+from analytics.scores.services import record_feedback
 from core.http.addresses import public_url
 from core.models import Project
 from core.roles import Role
@@ -250,6 +252,20 @@ def test_score__thumb__recorded_by_the_person(project: Project, spool: Path) -> 
     score = Score.objects.get(request_id=request_id)
     assert (score.score_value, score.score_type, score.reason, score.evaluator_type) == (0, "boolean", "rude", "human")
     assert score.created_by.startswith("user:")
+
+
+def test_feedback__on_the_request__below_its_scores(project: Project, spool: Path) -> None:
+    request_id, other = stored(spool, project), stored(spool, project)
+    for text, named in (("marzipan", UUID(request_id)), ("nougat", UUID(other)), ("halva", None)):
+        record_feedback(
+            project_id=project.pk, session_id="chat/1", score=2, text=text, actor="user:x", request_id=named
+        )
+
+    shown = text_of(signed_in(project).get(address(project, request_id)))
+    hidden = text_of(signed_in(project, Role.READER_WITHOUT_CONTENT).get(address(project, request_id)))
+
+    assert [word for word in ("marzipan", "nougat", "halva", "2 of 5") if word in shown] == ["marzipan", "2 of 5"]
+    assert "marzipan" not in hidden and "2 of 5" in hidden
 
 
 def test_score__number_out_of_range__form_keeps_what_was_typed(project: Project, spool: Path) -> None:

@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -225,6 +226,27 @@ def test_feedback__given_on_the_page__stored(project: Project, spool: Path) -> N
     assert (row.score, row.text) == (4, "fine")
     assert "Give a score, a text or both." in refused
     assert signed_in(project, Role.READER).post(address, {"score": "4"}).status_code == 403
+
+
+def test_feedback__on_one_answer__beside_it_and_linked(project: Project, spool: Path) -> None:
+    first, second = (
+        entry(project, "chat", 5, **chat("one?", "two")),
+        entry(project, "chat", 4, **chat("three?", "four")),
+    )
+    store(spool, first, second)
+    request_id = UUID(first.record.request_id)
+    record_feedback(
+        project_id=project.pk, session_id="chat", score=2, text="marzipan", actor="user:x", request_id=request_id
+    )
+
+    shown = page(project, "chat")
+    hidden = page(project, "chat", Role.READER_WITHOUT_CONTENT)
+
+    assert shown.count("marzipan") == 2
+    assert shown.count('aria-label="Feedback on this answer"') == 1
+    assert shown.index("two") < shown.index('aria-label="Feedback on this answer"') < shown.index("three?")
+    assert re.search(rf'about <a href="[^"]*{request_id}[^"]*">one answer</a>', shown)
+    assert "marzipan" not in hidden and "one answer" in hidden
 
 
 def test_session__deleted__gone(api: APIClient, project: Project, spool: Path) -> None:

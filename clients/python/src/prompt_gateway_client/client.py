@@ -73,18 +73,31 @@ class PromptGateway:
             return Prompt.of_text(name, fallback) if isinstance(fallback, str) else fallback
 
     def feedback(
-        self, session_id: str, *, score: int | None = None, text: str | None = None, token: str | None = None
+        self,
+        session_id: str,
+        *,
+        score: int | None = None,
+        text: str | None = None,
+        request_id: str | None = None,
+        token: str | None = None,
     ) -> None:
-        """Gives feedback on a session: a score from 1 to 5, a text or both. A key with no scope but `feedback:write`
-        needs the session's token."""
+        """Gives feedback on a session, or on the answer to one of its requests: a score from 1 to 5, a text or both.
+        `request_id` is what that answer had in its header `x-request-id`. A key with no scope but `feedback:write`
+        needs a token of the session or the request."""
         body = {"project_id": self._project_id, "score": score, "text": text}
+        if request_id is not None:
+            body["request_id"] = request_id
         headers = {} if token is None else {"x-svc-feedback-token": token}
         self._http.send("POST", f"sessions/{quote(session_id, safe='')}/feedback", body=body, headers=headers)
 
-    def feedback_token(self, session_id: str, *, expires_in: int = 3600) -> str:
-        """Returns a token with which a browser gives feedback on this session for `expires_in` seconds."""
+    def feedback_token(self, session_id: str, *, request_id: str | None = None, expires_in: int = 3600) -> str:
+        """Returns a token with which a browser gives feedback on this session, or on the answer to one request alone,
+        for `expires_in` seconds."""
         path = f"sessions/{quote(session_id, safe='')}/feedback-token"
-        return str(self._http.send("POST", path, body={"expires_in": expires_in}).body["token"])
+        body: dict[str, Any] = {"expires_in": expires_in}
+        if request_id is not None:
+            body["request_id"] = request_id
+        return str(self._http.send("POST", path, body=body).body["token"])
 
     def score(self, request_id: str, score_name: str, score_value: float | bool, **more: Any) -> None:
         """Records a score of a request. `more` are the score's other fields, as `score_id`, `score_type`, `reason`."""
