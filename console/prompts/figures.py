@@ -89,9 +89,12 @@ def in_words(scores: Sequence[MeanScore]) -> str:
 
 
 def rated_bad(row: BadRatingFigures | None) -> str:
-    """Returns the share of answers rated bad as a cell of a table shows it; empty where no day is over yet."""
-    if row is None or row["bad_rate"] is None:
+    """Returns the share of answers rated bad as a cell of a table shows it; where no answer's day is over the counts up
+    to now, which are no share yet."""
+    if row is None:
         return ""
+    if row["bad_rate"] is None:
+        return f"{row['open_bad_count']:,} of {row['open_answered_count']:,} so far"
     return f"{row['bad_rate']:.1%} ({row['bad_count']:,} of {row['answered_count']:,})"
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
 
 from analytics.errors import AnalyticsUnavailableError
+from analytics.models import Feedback
+from analytics.scores.services import record_feedback
+from analytics.scores.sync.run import copy_due
 from console.prompts import figures as prompt_figures
 from core.models import Project
 from core.roles import Role
@@ -26,6 +31,7 @@ from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 
 LIST = "/admin/prompts/"
+HOUR_US = 3_600_000_000
 
 
 def page_of(config: PromptConfig) -> str:
@@ -177,6 +183,37 @@ def test_prompt__reader__sees_it_without_verbs_and_changes_nothing(client: Clien
 
 
 @pytest.mark.usefixtures("no_store")
+def test_prompt__answers_rated_bad__share_by_version(
+    editor: Client, config: PromptConfig, clickhouse: None, tmp_path: Path
+) -> None:
+    day_ago = int((datetime.now(UTC) - timedelta(hours=30)).timestamp() * 1e6)
+    of_version: dict[str, Any] = {"prompt_config_id": str(config.pk), "session_id": "s", "ts": day_ago}
+    entries = [
+        make_entry(project_id=str(config.project_id), prompt_version=number, **of_version) for number in (1, 2, 2, 2, 2)
+    ]
+    store(tmp_path, *entries)
+    rated = record_feedback(
+        project_id=config.project_id,
+        session_id="s",
+        score=1,
+        text="",
+        actor="",
+        request_id=UUID(entries[-1].record.request_id),
+    )
+    Feedback.objects.filter(pk=rated.pk).update(created_at=datetime.now(UTC) - timedelta(hours=29))
+    copy_due()
+
+    page = shown(editor, f"/admin/prompts/{config.pk}/", config.project, range="7d")
+    store(
+        tmp_path,
+        make_entry(project_id=str(config.project_id), prompt_version=1, **{**of_version, "ts": day_ago + 25 * HOUR_US}),
+    )
+    today = shown(editor, f"/admin/prompts/{config.pk}/", config.project)
+
+    assert "25.0% (1 of 4)" in page and "0.0% (0 of 1)" in page
+    assert "0 of 1 so far" in today
+
+
 def test_prompt__of_another_project__is_not_there(editor: Client, config: PromptConfig) -> None:
     foreign = make_config(make_project(), versions=1)
 
