@@ -21,4 +21,8 @@ class Migration(migrations.Migration):
                 name="feedback_by_request",
             ),
         ),
+        # Feedback on a request that was deleted is refused, so that each one asks for deletions of its subject.
+        migrations.AddIndex(
+            "Deletion", models.Index(fields=["project", "subject_hash"], name="deletion_by_subject")
+        ),
     ]

@@ -282,6 +282,7 @@ class Deletion(models.Model):
         indexes = [
             models.Index(fields=["look_at"], condition=Q(look_at__isnull=False), name="deletion_to_look_at"),
             models.Index(fields=["project"], condition=Q(state="pending"), name="deletion_under_way"),
+            models.Index(fields=["project", "subject_hash"], name="deletion_by_subject"),
         ]
 
     @override

@@ -175,13 +175,13 @@ def _conversation(visit: Visit, session_id: str) -> Mapping[str, Any]:
     query = visit.request.GET
     after, bounds = parse_cursor(query.get("cursor", "")), TextBounds(*_BOUNDS)
     page = _asked(partial(transcript, after=after, bounds=bounds), visit.project.pk, session_id)
-    said: defaultdict[UUID | None, list[FeedbackEntry]] = defaultdict(list)
+    said: defaultdict[str, list[FeedbackEntry]] = defaultdict(list)
     for item in sessions.feedback(visit.project.pk, session_id):
-        said[item["request_id"]].append(item)
+        said[str(item["request_id"])].append(item)
     return {
         "page": page,
         "entries": [
-            (entry, _request_url(visit, entry["request_id"]), said[entry["request_id"]][:_MAX_FEEDBACK])
+            (entry, _request_url(visit, entry["request_id"]), said[str(entry["request_id"])][:_MAX_FEEDBACK])
             for entry in page["results"]
         ],
         "next_url": page_link(query, cursor=page["next_cursor"] or "") + "#panel-transcript",
