@@ -13,7 +13,6 @@ from analytics.presenters.metrics import prompts
 from analytics.presenters.scores import bad_rating_metrics, score_metrics
 from analytics.queries.prompt_figures import PromptGrouping
 from analytics.queries.scores import ScoreFilter
-from analytics.wire.score_metrics import BadRatingFigures
 from core.wire.pagination import MAXIMUM_LIMIT, Page
 
 # The figures of a table of use that is kept as a chart, in the order of its columns.
@@ -59,7 +58,7 @@ def scores_of_versions(project_id: UUID, time_range: TimeRange) -> dict[tuple[UU
     return {key: _most(scores) for key, scores in by_version.items()}
 
 
-def bad_ratings_of_versions(project_id: UUID, config_id: UUID, time_range: TimeRange) -> dict[int, BadRatingFigures]:
+def bad_ratings_of_versions(project_id: UUID, config_id: UUID, time_range: TimeRange) -> dict[int, Figures]:
     """Returns how many answers were rated bad within a day, by version."""
     found = bad_rating_metrics(project_id, time_range.start, time_range.end, _WHOLE, config_id)
     return {row["prompt_version"]: row for row in found.results}
@@ -88,7 +87,7 @@ def in_words(scores: Sequence[MeanScore]) -> str:
     )
 
 
-def rated_bad(row: BadRatingFigures | None) -> str:
+def rated_bad(row: Figures | None) -> str:
     """Returns the share of answers rated bad as a cell of a table shows it; where no answer's day is over the counts up
     to now, which are no share yet."""
     if row is None:
