@@ -182,7 +182,6 @@ def test_prompt__reader__sees_it_without_verbs_and_changes_nothing(client: Clien
     assert client.post(page_of(config), {"action": "activate", "version": "2"}).status_code == 403
 
 
-@pytest.mark.usefixtures("no_store")
 def test_prompt__answers_rated_bad__share_by_version(
     editor: Client, config: PromptConfig, clickhouse: None, tmp_path: Path
 ) -> None:
@@ -214,6 +213,7 @@ def test_prompt__answers_rated_bad__share_by_version(
     assert "0 of 1 so far" in today
 
 
+@pytest.mark.usefixtures("no_store")
 def test_prompt__of_another_project__is_not_there(editor: Client, config: PromptConfig) -> None:
     foreign = make_config(make_project(), versions=1)
 
