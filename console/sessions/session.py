@@ -91,7 +91,7 @@ class SessionPage(Page):
 
         def feedback() -> Mapping[str, Any]:
             given = sessions.feedback(project_id, session_id)
-            shown = given if visit.sees_content else [{**item, "text": None} for item in given]
+            shown: Sequence[Any] = given if visit.sees_content else [{**item, "text": None} for item in given]
             named = [(item, _address(visit, item["request_id"])) for item in shown[:_MAX_FEEDBACK]]
             return {"feedback": named, "form": form, "may_give": visit.may(Right.EDIT)}
 
