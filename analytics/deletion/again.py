@@ -12,6 +12,7 @@ from itertools import groupby, islice
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from analytics.clickhouse import client
@@ -83,8 +84,9 @@ def withdraw_copies(since: datetime) -> int:
             ids = {"ids": gone[start : start + _AT_ONCE]}
             client.execute(f"DELETE FROM {table} WHERE id IN {{ids:Array(UUID)}}", ids, settings=LIMITS)
         deleted += len(gone)
-    Score.objects.filter(updated_at__gte=since).update(copy_due_at=timezone.now())
-    Feedback.objects.filter(created_at__gte=since).update(copy_due_at=timezone.now())
+    # A row that is due later than it was made or changed is taken for one that is copied and waits for its request.
+    Score.objects.filter(updated_at__gte=since).update(copy_due_at=F("updated_at"))
+    Feedback.objects.filter(created_at__gte=since).update(copy_due_at=F("created_at"))
     return deleted
 
 

@@ -28,7 +28,7 @@ def copy_feedback(now: datetime) -> int:
     strangers = [row for row in due if row.pk in requests and requests[row.pk].session_id != row.session_id]
     for row in strangers:
         row.request_id, row.request_hash = None, ""
-    news = [row for row in due if row.pk in requests or not _was_looked_at(row)]
+    news = [row for row in due if row.request_id is None or row.pk in requests or not _was_looked_at(row)]
     insert("feedback", rows.FEEDBACK, [_copy(row, requests.get(row.pk)) for row in news])
     _forget_requests(strangers)
     next_looks: defaultdict[datetime | None, list[UUID]] = defaultdict(list)

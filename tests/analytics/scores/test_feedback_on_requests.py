@@ -13,10 +13,10 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.deletion.again import Tombstone, erase_again
+from analytics.deletion.again import Tombstone, erase_again, withdraw_copies
 from analytics.errors import AnalyticsLimitError
 from analytics.identifiers import id_hash
-from analytics.models import CopyWithdrawal, Deletion, DeletionKind, Feedback
+from analytics.models import CopyWithdrawal, Deletion, DeletionKind, Feedback, Score
 from analytics.scores.feedback_tokens import HEADER
 from analytics.scores.services import record_feedback
 from analytics.scores.sync import looks
@@ -24,6 +24,7 @@ from analytics.scores.sync.run import copy_due
 from core.models import Project
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import client_of, make_project
+from tests.factories.scores import make_score
 from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
@@ -201,6 +202,25 @@ def test_feedback__requests_cannot_be_looked_for__copied_without(
 
     look_again(monkeypatch)
     assert copies() == [(request_id, True, 3, 2)]
+
+
+def test_copies__of_rows_whose_requests_are_not_there__made_again_after_a_restore(
+    api: APIClient, project: Project
+) -> None:
+    request_id, hour_ago = id_of(timedelta(hours=1)), timezone.now() - timedelta(hours=1)
+    give(api, project, request_id)
+    make_score(project, request_id=request_id)
+    Feedback.objects.update(created_at=hour_ago, copy_due_at=hour_ago)
+    Score.objects.update(created_at=hour_ago, updated_at=hour_ago, copy_due_at=hour_ago)
+    assert copy_due() == 2
+    for table in ("feedback", "scores"):
+        client.execute(f"TRUNCATE TABLE {table}")
+
+    withdraw_copies(hour_ago - timedelta(hours=1))
+    assert copy_due() == 2
+
+    assert copies() == [(request_id, False, 0, 2)]
+    assert client.execute("SELECT request_id FROM scores FINAL") == [(request_id,)]
 
 
 # Tokens
