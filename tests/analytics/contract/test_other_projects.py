@@ -72,6 +72,7 @@ def test_owner__calls_every_endpoint__sees_its_data(stranger: APIClient, project
         "cost/daily",
         "usage",
         "feedback",
+        "bad-ratings",
         "provider-latency",
         "providers/history",
         "totals",
