@@ -1,8 +1,8 @@
 """The figures of a calibration: confusion, sensitivity, specificity, kappa, bias, and evidence of drift. Pure.
 
 A verdict is good or bad. Shares have Wilson's interval and kappa Cohen's (`analytics.agreement`). The bias is the
-difference of two paired shares, with the interval of Agresti and Min (2005); the difference of two biases combines
-theirs by squares (Zou and Donner 2008). All intervals are of 95 percent.
+difference of two paired shares, with the interval of Agresti and Min (2005); the differences of two biases and
+of two shares combine theirs by squares (Zou and Donner 2008). All intervals are of 95 percent.
 """
 
 from __future__ import annotations
@@ -62,6 +62,11 @@ class Confusion:
     def specificity(self) -> Estimate | None:
         """The share of the bad answers that the evaluator calls bad."""
         return share_of(self.true_bad, self.true_bad + self.false_good)
+
+    @property
+    def informedness(self) -> Estimate | None:
+        """Sensitivity + specificity - 1, Youden's index: how much of a true difference its verdicts show."""
+        return _difference(self.sensitivity, share_of(self.false_good, self.true_bad + self.false_good))
 
     @property
     def kappa(self) -> Estimate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,20 @@ def test_confusion__known_counts__shares_and_bias() -> None:
     assert found.bias.low is not None and found.bias.high is not None
     assert found.bias.low < -0.07 < found.bias.high < 0
     assert Confusion(0, 0, 0, 0).bias is None and Confusion(3, 0, 0, 0).specificity is None
+
+
+def test_informedness__known_counts__is_sensitivity_and_specificity_less_1() -> None:
+    """The lower limit is as far below as both shares' lower limits are together, by squares."""
+    found = Confusion(true_good=81, false_good=2, true_bad=8, false_bad=9)
+
+    assert found.informedness is not None and found.sensitivity is not None and found.specificity is not None
+    assert found.informedness.value == pytest.approx(0.7)
+    assert (
+        found.informedness.low is not None and found.sensitivity.low is not None and found.specificity.low is not None
+    )
+    below = math.hypot(0.9 - found.sensitivity.low, 0.8 - found.specificity.low)
+    assert found.informedness.low == pytest.approx(0.7 - below)
+    assert Confusion(3, 0, 0, 0).informedness is None
 
 
 def test_difference__of_two_versions__is_later_less_earlier_within_one_prompt() -> None:
