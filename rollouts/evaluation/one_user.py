@@ -35,7 +35,11 @@ def block_design(target: ArmCounts, baseline: ArmCounts, metric: Metric) -> floa
     That mean does not depend on which arm a user is in, and in a small block it is known much better than each arm's.
     """
     own, theirs = (_users(arm, metric).sums for arm in (target, baseline))
-    sums = joined_sums(own, theirs)
+    return design_within(joined_sums(own, theirs))
+
+
+def design_within(sums: ClusterSums) -> float:
+    """Returns the design effect over the users of one block, whose sums over both arms these are."""
     spread, expected = spread_of(sums)
     if not expected:
         return 1.0

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean, variance
 
-from rollouts.evaluation.statistics.evidence import log_mean
+from rollouts.evaluation.statistics.evidence import added, log_mean
 from rollouts.evaluation.statistics.intervals import MISSES, half_width
 
 STAKES = (0.05, 0.1, 0.2, 0.4, 0.8)
@@ -45,6 +45,18 @@ class Difference:
     difference: float
     low: float | None
     high: float | None
+
+
+def worse_factors(difference: float) -> tuple[float, ...]:
+    """Returns by stake the logarithm of the factor of one pair for *worse*; its difference is in [-1, 1]."""
+    return tuple([math.log1p(-stake * difference) for stake in STAKES])
+
+
+def not_worse_factors(difference: float, margin: float) -> tuple[float, ...]:
+    """Returns the same for the bet on *not worse* by `margin`."""
+    # Divided by its largest value, so that the highest stake cannot lose all.
+    gain = (difference + margin) / (1 + margin)
+    return tuple([math.log1p(stake * gain) for stake in STAKES])
 
 
 @dataclass(slots=True)
@@ -81,14 +93,12 @@ class PairProcess:
         self._bet_not_worse((pair.target or 0.0) - (1.0 if pair.baseline is None else pair.baseline))
 
     def _bet_worse(self, difference: float) -> None:
-        self._worse = [log + math.log1p(-stake * difference) for log, stake in zip(self._worse, STAKES, strict=True)]
+        self._worse = list(added(self._worse, worse_factors(difference)))
         self.log_worse = log_mean(self._worse)
         self.peak_worse = max(self.peak_worse, self.log_worse)
 
     def _bet_not_worse(self, difference: float) -> None:
-        # Divided by its largest value, so that the highest stake cannot lose all.
-        gain = (difference + self.margin) / (1 + self.margin)
-        self._not_worse = [log + math.log1p(stake * gain) for log, stake in zip(self._not_worse, STAKES, strict=True)]
+        self._not_worse = list(added(self._not_worse, not_worse_factors(difference, self.margin)))
         self.log_not_worse = log_mean(self._not_worse)
         self.peak_not_worse = max(self.peak_not_worse, self.log_not_worse)
 

@@ -57,12 +57,12 @@ class AnsweredRates:
 def with_events(strata: Strata, *, events: int, drawn: int, others_events: int, others: int) -> Strata:
     """Returns the strata after `events` of `drawn` requests of the target and `others_events` of `others` of the
     baseline."""
-    return _with(strata, drawn, events, events, others, others_events, others_events)
+    return with_sums(strata, drawn, events, events, others, others_events, others_events)
 
 
 def with_values(strata: Strata, target: Histogram, baseline: Histogram) -> Strata:
     """Returns the strata after these values of both arms."""
-    return _with(strata, *moments(target), *moments(baseline))
+    return with_sums(strata, *moments(target), *moments(baseline))
 
 
 def with_weights(before: WeightedHistogram, own: Histogram, other: Histogram) -> WeightedHistogram:
@@ -87,9 +87,10 @@ def moments(histogram: Histogram, cap: float = math.inf) -> tuple[int, float, fl
     return number, total, squares
 
 
-def _with(
+def with_sums(
     before: Strata, drawn: int, total: float, squares: float, others: int, others_total: float, others_squares: float
 ) -> Strata:
+    """Returns the strata after the number, the sum and the sum of squares of values of the target and the baseline."""
     if not drawn or not others:
         return before
     own_share, other_share = others / (drawn + others), drawn / (drawn + others)

@@ -1,0 +1,159 @@
+"""The advance of the evaluators by one minute whose tasks have all ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import reduce
+
+from rollouts.evaluation.quality.blocks import with_block, with_users
+from rollouts.evaluation.quality.counts import ArmTasks, EvaluatorTasks, QualityMinute
+from rollouts.evaluation.quality.rules import FIRST_SHARE, Basis, Evaluator
+from rollouts.evaluation.quality.state import BasisState, EvaluatorState, QualityState
+from rollouts.evaluation.statistics.clustering import design_of_arms
+from rollouts.evaluation.statistics.mixture import beginnings, begun
+from rollouts.evaluation.users import FIRST_REQUESTS, MIN_USERS
+
+MIN_TASKS = 20
+"""A block closes when both arms together hold so many tasks of an evaluator. How they ended has no part in it."""
+
+_NO_TASKS = EvaluatorTasks()
+
+
+def advance_quality(state: QualityState, minute: QualityMinute) -> QualityState:
+    """Returns the state after one more minute of one stage. Late requests of an earlier stage follow in the minute in
+    which they were recorded.
+
+    Raises ValueError for a minute that is not after those of the same basis, of an unknown stage or evaluator, or with
+    a score or label outside of 0 to 1.
+    """
+    before = state.bases.get(minute.basis)
+    if before is None:
+        raise ValueError(f"basis: the rollout has no evaluator that rests on {minute.basis.value}")
+    _check(state, before, minute)
+    if minute.stage > before.stage:
+        state = _entered(state, minute.basis, minute.stage)
+    basis = state.bases[minute.basis]
+    tasks = {title: minute.evaluators.get(title, _NO_TASKS) for title in basis.evaluators}
+    state = _each(state, minute.basis, lambda rule, one: _joined(one, tasks[rule.title]))
+    if minute.stage < basis.stage:
+        # Late tasks are a block of their own: if the arms do not differ, their requests are late alike.
+        state = _judged_late(state, minute.basis, tasks)
+    else:
+        state = _each(state, minute.basis, lambda rule, one: _opened(one, tasks[rule.title]))
+        state = _closed_if_full(state, minute.basis)
+    after = replace(state.bases[minute.basis], last_minute=minute.minute, last_stage=minute.stage)
+    return replace(state, bases={**state.bases, minute.basis: after})
+
+
+def replay_quality(state: QualityState, minutes: Iterable[QualityMinute]) -> QualityState:
+    """Returns the state after all of these minutes: the same as was stored, to the last digit."""
+    return reduce(advance_quality, minutes, state)
+
+
+def _check(state: QualityState, basis: BasisState, minute: QualityMinute) -> None:
+    if (minute.minute, minute.stage) <= (basis.last_minute, basis.last_stage):
+        raise ValueError(
+            f"minute {minute.minute} of stage {minute.stage} does not follow {basis.last_minute} of {basis.last_stage}"
+        )
+    if not 1 <= minute.stage <= len(state.weights):
+        raise ValueError(f"there is no stage {minute.stage}: the rollout has {len(state.weights)}")
+    if unknown := sorted(set(minute.evaluators) - set(basis.evaluators)):
+        raise ValueError(f"evaluators: {unknown[0]} is none of the rollout's that rest on {minute.basis.value}")
+    for title, tasks in minute.evaluators.items():
+        _check_tasks(title, tasks.target)
+        _check_tasks(title, tasks.baseline)
+
+
+def _check_tasks(title: str, arm: ArmTasks) -> None:
+    if any(len(user) != FIRST_REQUESTS for user in arm.users):
+        raise ValueError(f"users: one of {title} does not have {FIRST_REQUESTS} tasks")
+    for task in (*arm.tasks, *(task for user in arm.users for task in user)):
+        for name, value in (("score", task.score), ("label", task.label)):
+            if value is not None and not 0 <= value <= 1:
+                raise ValueError(f"{name}: {value} of {title} is not between 0 and 1")
+
+
+def _each(
+    state: QualityState, basis: Basis, change: Callable[[Evaluator, EvaluatorState], EvaluatorState]
+) -> QualityState:
+    """Returns the state with the evaluators of `basis` changed. One that has drifted keeps its evidence as it is."""
+    before = state.bases[basis]
+    evaluators = {
+        title: one if one.drifted else change(state.rule(title), one) for title, one in before.evaluators.items()
+    }
+    return replace(state, bases={**state.bases, basis: replace(before, evaluators=evaluators)})
+
+
+def _entered(state: QualityState, basis: Basis, stage: int) -> QualityState:
+    """Returns the state at a later stage: the open block is closed, and the processes of this stage begin."""
+    state = _users_closed(_closed(state, basis), basis)
+    first = max(state.bases[basis].stage, 1)
+    weight = math.fsum(beginnings(state.weights, FIRST_SHARE)[first:stage])
+    state = _each(state, basis, lambda _, one: _begun(one, weight))
+    return replace(state, bases={**state.bases, basis: replace(state.bases[basis], stage=stage)})
+
+
+def _begun(one: EvaluatorState, weight: float) -> EvaluatorState:
+    users = one.users and replace(one.users, worse=begun(one.users.worse, weight))
+    return replace(one, worse=begun(one.worse, weight), unscored=begun(one.unscored, weight), users=users)
+
+
+def _joined(one: EvaluatorState, tasks: EvaluatorTasks) -> EvaluatorState:
+    """Returns the evaluator with what the minute says besides its tasks."""
+    if tasks.drifted:
+        return replace(one, drifted=True)
+    if tasks.baseline.clusters is None:
+        return one
+    return replace(one, next_design=design_of_arms(tasks.baseline.clusters, tasks.target.clusters, one.variation))
+
+
+def _opened(one: EvaluatorState, tasks: EvaluatorTasks) -> EvaluatorState:
+    return replace(
+        one,
+        open_target=(*one.open_target, *tasks.target.tasks),
+        open_baseline=(*one.open_baseline, *tasks.baseline.tasks),
+        open_target_users=(*one.open_target_users, *tasks.target.users),
+        open_baseline_users=(*one.open_baseline_users, *tasks.baseline.users),
+    )
+
+
+def _closed_if_full(state: QualityState, basis: Basis) -> QualityState:
+    evaluators = state.bases[basis].evaluators.values()
+    if any(len(one.open_target) + len(one.open_baseline) >= MIN_TASKS for one in evaluators):
+        state = _closed(state, basis)
+    if any(len(one.open_target_users) + len(one.open_baseline_users) >= MIN_USERS for one in evaluators):
+        state = _users_closed(state, basis)
+    return state
+
+
+def _closed(state: QualityState, basis: Basis) -> QualityState:
+    waiting = state.waiting(basis)
+
+    def close(rule: Evaluator, one: EvaluatorState) -> EvaluatorState:
+        judged = with_block(one, rule, one.open_target, one.open_baseline, waiting)
+        return replace(judged, design=judged.next_design, open_target=(), open_baseline=())
+
+    return _each(state, basis, close)
+
+
+def _users_closed(state: QualityState, basis: Basis) -> QualityState:
+    waiting = state.waiting(basis)
+
+    def close(rule: Evaluator, one: EvaluatorState) -> EvaluatorState:
+        judged = with_users(one, rule, one.open_target_users, one.open_baseline_users, waiting)
+        return replace(judged, open_target_users=(), open_baseline_users=())
+
+    return _each(state, basis, close)
+
+
+def _judged_late(state: QualityState, basis: Basis, tasks: Mapping[str, EvaluatorTasks]) -> QualityState:
+    waiting = state.waiting(basis)
+
+    def judge(rule: Evaluator, one: EvaluatorState) -> EvaluatorState:
+        target, baseline = tasks[rule.title].target, tasks[rule.title].baseline
+        judged = with_block(one, rule, target.tasks, baseline.tasks, waiting)
+        return with_users(judged, rule, target.users, baseline.users, waiting)
+
+    return _each(state, basis, judge)

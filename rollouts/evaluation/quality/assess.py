@@ -1,0 +1,205 @@
+"""The verdict of all evaluators together: failing, passing or not decided yet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rollouts.evaluation.assess import AGREE_AT, LITTLE_CLUSTERING
+from rollouts.evaluation.policy import EXACT_SIZE, PASS_AT, RATE_COUNT_SIZE
+from rollouts.evaluation.quality.rules import (
+    MAX_MISSING_SHARE,
+    QUALITY_FAILS_AT,
+    QUALITY_SIZE,
+    UNSCORED_FAILS_AT,
+    Basis,
+    Evaluator,
+)
+from rollouts.evaluation.quality.state import EvaluatorState, QualityState
+from rollouts.evaluation.statistics.ebh import e_bh
+from rollouts.evaluation.statistics.evidence import log_sum
+from rollouts.evaluation.statistics.intervals import Figures, compared_means, rate_variance, value_variance
+from rollouts.evaluation.terms import Action, Status
+
+SHOWN_LEVEL = 0.05
+"""The level of e-BH at which single evaluators are named, which decides nothing."""
+
+
+class NotPassing(StrEnum):
+    """Why an evaluator does not pass."""
+
+    UNCALIBRATED = "uncalibrated"
+    JUDGE_DRIFTED = "judge_drifted"
+    MISSING_SCORES = "missing_scores"
+    NOT_CERTAIN = "not_certain"
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorStatus:
+    """One evaluator. `evidence` is ln E by its tasks, `user_evidence` by its users (sticky allocation only), `safety`
+    ln S. `worse` is whether e-BH over all evaluators names it; `not_passing` why it does not pass."""
+
+    title: str
+    evidence: float
+    user_evidence: float | None
+    safety: float
+    pairs: int
+    missing_share: float
+    worse: bool
+    not_passing: NotPassing | None
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class QualityAssessment:
+    """The status of `quality`, and of `unscored`, which holds a rollout whose target has more missing scores. `action`
+    follows when quality fails. `required` are the evaluators that must pass and do not. `status` is passing where
+    nothing fails and nothing required is left, and `judged` is False where no evaluator decides anything."""
+
+    status: Status
+    judged: bool
+    action: Action | None
+    evidence: float
+    unscored: bool
+    unscored_evidence: float
+    required: tuple[str, ...]
+    evaluators: Mapping[str, EvaluatorStatus]
+
+
+def assess_quality(state: QualityState) -> QualityAssessment:
+    action, unscored = _failing_action(state), _fails_by_missing(state)
+    named = _named(state)
+    statuses = {rule.title: _status(state, rule, named) for rule in state.evaluators}
+    required = tuple(
+        rule.title for rule in state.deciding if rule.required and statuses[rule.title].not_passing is not None
+    )
+    undecided = Status.INCONCLUSIVE if required or unscored else Status.PASSING
+    return QualityAssessment(
+        status=undecided if action is None else Status.FAILING,
+        judged=bool(state.deciding),
+        action=action,
+        evidence=max((_log_share(state, rules, _evidence) for rules in _by_basis(state.deciding)), default=0.0),
+        unscored=unscored,
+        unscored_evidence=max((_log_missing(state, rules) for rules in _by_basis(state.deciding)), default=0.0),
+        required=required,
+        evaluators=statuses,
+    )
+
+
+def figures_of(state: QualityState, title: str) -> Figures:
+    """Returns the mean values of both arms in the units of the scores or, where labels correct them, of the labels,
+    and the confidence sequence of their difference."""
+    one = state.of(title)
+    strata = one.strata
+    # Values that were all alike so far do not prove that there are no others.
+    variance = max(value_variance(strata), rate_variance(0, math.floor(strata.weight)))
+    return compared_means(strata, design=one.next_design or 1.0, variance=variance)
+
+
+def _failing_action(state: QualityState) -> Action | None:
+    """Returns what follows from the scores. All evaluators of one basis that decide are judged together by the mean of
+    their e-values, in which those left out count as 0; those with a weaker action add to what holds, and not to what
+    rolls back. The probability of a false alarm is divided among the bases by their numbers of evaluators.
+    """
+    for action, rules in (
+        (Action.ROLL_BACK, [rule for rule in state.deciding if rule.action is Action.ROLL_BACK]),
+        (Action.HOLD, list(state.deciding)),
+    ):
+        if any(_fails(state, mine) for mine in _by_basis(rules)):
+            return action
+    return None
+
+
+def _fails(state: QualityState, rules: Iterable[Evaluator]) -> bool:
+    telling = [rule for rule in rules if _is_sizeable(state.of(rule.title), rule)]
+    if not state.sticky:
+        return _log_share(state, telling, _evidence) >= QUALITY_FAILS_AT
+    if _log_share(state, telling, _user_evidence) >= QUALITY_FAILS_AT:
+        return True
+    believed = [rule for rule in telling if _is_believed(state.of(rule.title))]
+    return _log_share(state, believed, _evidence) >= QUALITY_FAILS_AT
+
+
+def _is_believed(one: EvaluatorState) -> bool:
+    """Returns whether the tasks of sticky allocation are believed, by the rule of `assess`."""
+    independent = one.next_design is not None and max(one.next_design, one.block_design) < LITTLE_CLUSTERING
+    return independent or (one.users is not None and one.users.peak >= AGREE_AT)
+
+
+def _is_sizeable(one: EvaluatorState, rule: Evaluator) -> bool:
+    """Returns whether the loss is large enough to matter, in an evaluator that still decides."""
+    strata, size = one.strata, QUALITY_SIZE * (rule.scale or 1.0)
+    return not one.drifted and strata.weight > 0 and strata.baseline - strata.target >= size * strata.weight
+
+
+def _fails_by_missing(state: QualityState) -> bool:
+    return any(_log_missing(state, rules) >= UNSCORED_FAILS_AT for rules in _by_basis(state.deciding))
+
+
+def _log_missing(state: QualityState, rules: Iterable[Evaluator]) -> float:
+    telling = [
+        rule
+        for rule in rules
+        if state.of(rule.title).target.missing >= RATE_COUNT_SIZE
+        and state.of(rule.title).unscored_rates.is_above(*EXACT_SIZE)
+    ]
+    return _log_share(state, telling, lambda one: one.unscored_evidence)
+
+
+def _log_share(state: QualityState, rules: Iterable[Evaluator], log: Callable[[EvaluatorState], float]) -> float:
+    """Returns the logarithm of the sum of the e-values of `rules`, divided by the number of all that decide."""
+    logs = [log(state.of(rule.title)) for rule in rules]
+    known = [one for one in logs if one > -math.inf]
+    return log_sum(known) - math.log(len(state.deciding)) if known else -math.inf
+
+
+def _evidence(one: EvaluatorState) -> float:
+    return one.evidence
+
+
+def _user_evidence(one: EvaluatorState) -> float:
+    return one.users.evidence if one.users is not None else -math.inf
+
+
+def _by_basis(rules: Iterable[Evaluator]) -> list[list[Evaluator]]:
+    known = list(rules)
+    found = [[rule for rule in known if rule.basis is basis] for basis in Basis]
+    return [mine for mine in found if mine]
+
+
+def _status(state: QualityState, rule: Evaluator, named: set[str]) -> EvaluatorStatus:
+    one = state.of(rule.title)
+    return EvaluatorStatus(
+        title=rule.title,
+        evidence=one.evidence,
+        user_evidence=one.users.peak if one.users is not None else None,
+        safety=one.safety,
+        pairs=one.pairs,
+        missing_share=one.missing_share,
+        worse=rule.title in named,
+        not_passing=_not_passing(one, rule),
+        figures=figures_of(state, rule.title),
+    )
+
+
+def _not_passing(one: EvaluatorState, rule: Evaluator) -> NotPassing | None:
+    if rule.scale is None:
+        return NotPassing.UNCALIBRATED
+    if one.drifted:
+        return NotPassing.JUDGE_DRIFTED
+    if one.missing_share > MAX_MISSING_SHARE:
+        return NotPassing.MISSING_SCORES
+    return None if one.safety >= PASS_AT else NotPassing.NOT_CERTAIN
+
+
+def _named(state: QualityState) -> set[str]:
+    """Returns the evaluators that e-BH names, of each basis by itself, because their clocks differ."""
+    named: set[str] = set()
+    for rules in _by_basis(state.evaluators):
+        log = _user_evidence if state.sticky else _evidence
+        logs = [log(state.of(rule.title)) for rule in rules]
+        places = e_bh(logs, level=SHOWN_LEVEL, hypotheses=len(state.evaluators))
+        named |= {rules[place].title for place in places}
+    return named

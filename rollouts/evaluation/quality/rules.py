@@ -1,0 +1,76 @@
+"""What a rollout's evaluators may decide, fixed at its start, and the certainty that their decisions need."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rollouts.evaluation.statistics.mixture import RATES_FIRST_SHARE
+from rollouts.evaluation.terms import Action
+
+QUALITY_ALPHA, UNSCORED_ALPHA = 0.007, 0.0005
+"""The probability that a harmless target ever fails by its scores, of all evaluators together, or by scores that are
+missing. They are what `policy.ALPHA` leaves of 5 %."""
+QUALITY_FAILS_AT, UNSCORED_FAILS_AT = -math.log(QUALITY_ALPHA), -math.log(UNSCORED_ALPHA)
+"""The ln E at which they fail."""
+
+QUALITY_SIZE = 0.05
+"""The smallest loss of the mean score that is worth acting on, in the units of people's labels."""
+DEFAULT_MARGIN = 0.10
+MAX_MISSING_SHARE = 0.2
+"""The share of pairs without both scores above which nothing passes."""
+FIRST_SHARE = RATES_FIRST_SHARE
+"""The weight of the process that begins with the rollout (see `mixture`)."""
+
+
+class Basis(StrEnum):
+    """What an evaluator's verdict rests on: its scores alone, or its scores corrected by people's labels. Labels come
+    days later than scores, so that each basis has a clock of its own."""
+
+    SCORES = "scores"
+    LABELS = "labels"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """A version of an evaluator in a rollout.
+
+    `margin` is the largest loss of the mean score that does no harm. With `label_share` so large a share of its due
+    tasks, chosen by hash, is also due for a person, and the labels correct its scores.
+
+    `margin_scale` is for scores without labels: how much of a true loss they show. It is 1 for rules, which are right
+    by definition. For a judge it is the lower limit of sensitivity + specificity - 1, and None while nobody knows it:
+    then the target cannot pass.
+    """
+
+    title: str
+    action: Action = Action.HOLD
+    margin: float = DEFAULT_MARGIN
+    required: bool = False
+    label_share: float | None = None
+    margin_scale: float | None = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.margin < 1:
+            raise ValueError(f"margin: {self.margin} is not between 0 and 1")
+        if self.label_share is not None and not 0 < self.label_share <= 1:
+            raise ValueError(f"label_share: {self.label_share} is not above 0 and at most 1")
+        if self.margin_scale is not None and not self.margin_scale <= 1:
+            raise ValueError(f"margin_scale: {self.margin_scale} is above 1")
+
+    @property
+    def basis(self) -> Basis:
+        return Basis.SCORES if self.label_share is None else Basis.LABELS
+
+    @property
+    def scale(self) -> float | None:
+        """The size of one point of people's labels in the units of what is compared; None where it is unknown."""
+        if self.label_share is not None:
+            return 1.0
+        return self.margin_scale if self.margin_scale is not None and self.margin_scale > 0 else None
+
+
+def default_action(*, calibrated: bool) -> Action:
+    """Returns what follows where an evaluator finds the target worse and nobody has chosen an action."""
+    return Action.ROLL_BACK if calibrated else Action.HOLD
