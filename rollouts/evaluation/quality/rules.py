@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rollouts.evaluation.statistics.mixture import RATES_FIRST_SHARE
+from rollouts.evaluation.statistics.mixture import VALUES_FIRST_SHARE
 from rollouts.evaluation.terms import Action
 
 QUALITY_ALPHA, UNSCORED_ALPHA = 0.007, 0.0005
@@ -20,8 +20,9 @@ QUALITY_SIZE = 0.05
 DEFAULT_MARGIN = 0.10
 MAX_MISSING_SHARE = 0.2
 """The share of pairs without both scores above which nothing passes."""
-FIRST_SHARE = RATES_FIRST_SHARE
-"""The weight of the process that begins with the rollout (see `mixture`)."""
+FIRST_SHARE = VALUES_FIRST_SHARE
+"""The weight of the process that begins with the rollout (see `mixture`): a version whose answers are worse gives such
+answers from its first request on."""
 
 
 class Basis(StrEnum):
