@@ -11,11 +11,12 @@ from analytics.request_log import quoting
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
+from gateway.evaluations.failures import DEFAULT_WAIT_SECONDS, OUT_OF_BUDGET, RATE_LIMITED, is_passing, seconds_of
+from gateway.evaluations.highest_cost import highest_cost
 from gateway.experiments import budget, queue, reuse, slices
 from gateway.experiments.errors import UnusableItemError
-from gateway.experiments.highest_cost import highest_cost
 from gateway.experiments.requests import CandidateRequest, candidate_request
-from gateway.experiments.slices import DEFAULT_WAIT_SECONDS, Slice, cost_of, is_passing, seconds_of
+from gateway.experiments.slices import Slice, cost_of
 from gateway.judging.rubric import judge_request
 from gateway.models import ExperimentAnswer
 from gateway.pipeline.internal_client import Caller, InternalAnswer, Reported, ask
@@ -28,8 +29,6 @@ EXPERIMENT = "experiment_id"
 """The attribute of a record that names the experiment whose answer it is."""
 
 _MAX_TRIES = 20
-_OUT_OF_BUDGET = "budget_error"
-_RATE_LIMITED = "rate_limit_error"
 _NOTHING = Decimal(0)
 
 
@@ -106,10 +105,10 @@ class Answering:
     async def _is_failed(self, given: InternalAnswer, error: Reported, *, is_last: bool) -> bool:
         """Returns whether the failure is the outcome, and no reason to ask at once or later again."""
         shared, answer = self._shared, self._answer
-        if error.type == _OUT_OF_BUDGET:
+        if error.type == OUT_OF_BUDGET:
             await shared.fail(ExperimentFailure.BUDGET, error.message)
             return True
-        if error.type == _RATE_LIMITED and answer.tries < _MAX_TRIES:
+        if error.type == RATE_LIMITED and answer.tries < _MAX_TRIES:
             await in_database_thread(queue.put_back, answer)
             shared.pause(seconds_of(error))
             return True

@@ -10,9 +10,9 @@ import msgspec
 
 from analytics.evaluators.definitions import Definition, Judge, Pairwise, Similarity
 from core.errors import ValidationError
+from gateway.evaluations.highest_cost import highest_cost
 from gateway.experiments.candidates import Candidate
 from gateway.experiments.draw import DatasetVersion, Drawn, parameters_of
-from gateway.experiments.highest_cost import highest_cost
 from gateway.protocol.wire import AUTO
 from gateway.selectors import project_settings
 from gateway.snapshot.loader import load_models, load_prices

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.evaluations.dry_run import schema_of
+from gateway.evaluations.stored import schema_of
 from gateway.experiments.candidates import Candidate
 from gateway.experiments.errors import UnusableItemError
 from gateway.experiments.keys import gets_variables

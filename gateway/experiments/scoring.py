@@ -12,14 +12,15 @@ from core.errors import ApplicationError, ServiceUnavailableError
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
 from gateway.evaluations.evaluate import Asked, Evaluation, compare, evaluate, questions_of
+from gateway.evaluations.failures import DEFAULT_WAIT_SECONDS, OUT_OF_BUDGET, RATE_LIMITED, is_passing, seconds_of
+from gateway.evaluations.highest_cost import highest_cost
 from gateway.evaluations.rules import Answer
 from gateway.experiments import budget, queue, reuse, slices
 from gateway.experiments.errors import UnusableItemError
-from gateway.experiments.highest_cost import highest_cost
 from gateway.experiments.inputs import Input
 from gateway.experiments.keys import score_key
 from gateway.experiments.requests import candidate_request
-from gateway.experiments.slices import DEFAULT_WAIT_SECONDS, Slice, is_passing, seconds_of
+from gateway.experiments.slices import Slice
 from gateway.models import ExperimentAnswer, ExperimentScore
 from gateway.tables.experiment import REASON_CHARACTERS, AnswerFailure, AnswerState, ExperimentFailure
 
@@ -28,9 +29,6 @@ BASELINE_NOT_ANSWERED = "baseline_not_answered"
 ANSWER_FAILED = "answer_failed"
 UNUSABLE_ITEM = "unusable_item"
 NO_TEXT = "no_text"
-
-_OUT_OF_BUDGET = "budget_error"
-_RATE_LIMITED = "rate_limit_error"
 
 
 class Scoring:
@@ -137,7 +135,7 @@ class Scoring:
             cost = reserved if evaluation.cost_usd is None else evaluation.cost_usd
             error = evaluation.error
             comes_later = error is not None and (
-                error.type in (_OUT_OF_BUDGET, _RATE_LIMITED) or (is_passing(error) and not is_last)
+                error.type in (OUT_OF_BUDGET, RATE_LIMITED) or (is_passing(error) and not is_last)
             )
             if not comes_later:
                 _filled(score, evaluation, with_texts=shared.snapshot.settings.log_content)
@@ -145,10 +143,10 @@ class Scoring:
                 return True
             if reserved or cost:
                 await in_database_thread(budget.settle, shared.experiment.pk, reserved=reserved, cost=cost)
-        if error is not None and error.type == _OUT_OF_BUDGET:
+        if error is not None and error.type == OUT_OF_BUDGET:
             await shared.fail(ExperimentFailure.BUDGET, error.message)
             return False
-        if error is not None and error.type == _RATE_LIMITED:
+        if error is not None and error.type == RATE_LIMITED:
             await self._put_back(seconds_of(error))
             return False
         return None

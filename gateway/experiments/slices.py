@@ -13,14 +13,14 @@ from django.utils import timezone
 
 from core.api.authentication import key_id_of
 from core.processes.database_threads import in_database_thread
+from gateway.evaluations.highest_cost import called_once
 from gateway.experiments import budget, report
 from gateway.experiments.candidates import candidates_of
 from gateway.experiments.evaluators import evaluators_of
-from gateway.experiments.highest_cost import called_once
 from gateway.experiments.inputs import Inputs
 from gateway.experiments.services import end_experiment
 from gateway.models import Experiment
-from gateway.pipeline.internal_client import InternalAnswer, Reported
+from gateway.pipeline.internal_client import InternalAnswer
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.tables.experiment import LABELS, ExperimentFailure, ExperimentState
@@ -28,10 +28,8 @@ from gateway.tables.experiment import LABELS, ExperimentFailure, ExperimentState
 SLICE_SECONDS = 15.0
 RETRY_SECONDS = (1.0, 4.0, 15.0)
 """The waits before a request is made once more that failed for a reason that will pass."""
-DEFAULT_WAIT_SECONDS = 10.0
 _MAX_WAIT_SECONDS = 60.0
 
-_PASSING = frozenset({401, 402, 403, 408, 429})
 _NOTHING = Decimal(0)
 
 
@@ -123,11 +121,6 @@ class Purse:
                 await settled.wait()
 
 
-def is_passing(error: Reported) -> bool:
-    """Returns whether a failure has a reason that will pass."""
-    return error.status in _PASSING or error.status >= 500
-
-
 def cost_of(given: InternalAnswer, reserved: Decimal) -> Decimal:
     """Returns what a request cost; what was reserved where that is not known."""
     record = given.record
@@ -136,14 +129,6 @@ def cost_of(given: InternalAnswer, reserved: Decimal) -> Decimal:
     if record.cost_known or (given.error is not None and not record.cost_usd):
         return Decimal(record.cost_usd or 0)
     return reserved
-
-
-def seconds_of(error: Reported) -> float:
-    """Returns how long a failure asks to wait."""
-    try:
-        return float(error.headers.get("retry-after", ""))
-    except ValueError:
-        return DEFAULT_WAIT_SECONDS
 
 
 def _sum_of(costs: Iterable[Decimal | None]) -> Decimal:

@@ -14,12 +14,11 @@ from analytics.errors import AnalyticsLimitError
 from analytics.models import ScoreType
 from analytics.queries.unscored import Unscored, unscored_requests
 from analytics.scores.services import NewScore, record_scores
-from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailVerdict
+from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailVerdict, decode_verdicts
 from gateway.models import GatewaySettings
 
 logger = logging.getLogger("gateway.guardrails")
 
-_decode = msgspec.json.Decoder(list[GuardrailVerdict]).decode
 EVALUATOR = "guardrail"
 _MAX_SCORE = 100
 # The requests of one hour fit into the memory that a query may use.
@@ -66,7 +65,7 @@ def _guarded_projects(*, since_days: int) -> Iterator[UUID]:
 def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[GuardrailVerdict]]]:
     for row in rows:
         try:
-            yield str(row.request_id), _decode(row.value)
+            yield str(row.request_id), decode_verdicts(row.value)
         except msgspec.DecodeError:
             # A worker of a later version may have written verdicts of another shape.
             logger.warning("verdicts.unreadable request_id=%s", row.request_id)

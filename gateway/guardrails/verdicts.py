@@ -37,6 +37,10 @@ class GuardrailVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
     score: float = 1.0
 
 
+decode_verdicts = msgspec.json.Decoder(list[GuardrailVerdict]).decode
+"""Reads what the attribute holds. Raises msgspec.DecodeError."""
+
+
 class Guardrail(StrEnum):
     """The names of guardrails; those that block requests are also error codes."""
 

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from django.db import connection
 
+from gateway.evaluations.highest_cost import highest_cost
 from gateway.experiments import budget
-from gateway.experiments.highest_cost import highest_cost
 from gateway.models import Experiment
 from gateway.selectors import project_settings
 from gateway.snapshot.loader import load_models, load_prices
