@@ -1,4 +1,5 @@
-"""The figures and alarms of the spool, of the store of the request log, and of the export of spans, for monitoring."""
+"""The figures and alarms of the spool, of the store of the request log, of the export of spans, and of what online
+evaluations have due, for monitoring."""
 
 from __future__ import annotations
 
@@ -8,9 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
+from django.utils import timezone
 from prometheus_client.core import Metric
 
 from analytics.clickhouse import client
+from analytics.online_evaluations.selectors import backlog
 from analytics.shipper.spool_status import read_status
 from analytics.spool.handover import FOLDER, read_lost
 from analytics.trace_export.outbox import read_states
@@ -18,6 +22,8 @@ from core.processes.monitoring import Alarm, Found, Subject, counter, gauge
 
 # A loss of records raises the alarm for this long.
 _LOSS_SECONDS = 600.0
+_MAX_EVALUATIONS = 100
+_EVALUATION = ("project", "evaluation")
 
 
 def ping_store() -> None:
@@ -99,5 +105,36 @@ def _export_alarms(found: Found) -> Iterable[Alarm]:
         yield Alarm("trace_export_behind", text)
 
 
+def _evaluations() -> dict[str, Any]:
+    now = timezone.now()
+    try:
+        found = backlog(_MAX_EVALUATIONS)
+        return {
+            "backlog": [
+                [str(project), str(evaluation), due, max((now - oldest).total_seconds(), 0.0)]
+                for project, evaluation, due, oldest in found
+            ]
+        }
+    finally:
+        connection.close()
+
+
+def _evaluation_metrics(found: Found) -> Iterable[Metric]:
+    rows = found["backlog"]
+    yield gauge(
+        "evaluation_tasks_due",
+        "Answers that an online evaluation has due and that are not judged yet.",
+        _EVALUATION,
+        [((project, evaluation), due) for project, evaluation, due, _ in rows],
+    )
+    yield gauge(
+        "evaluation_oldest_due_seconds",
+        "How long ago the oldest of them came due.",
+        _EVALUATION,
+        [((project, evaluation), seconds) for project, evaluation, _, seconds in rows],
+    )
+
+
+EVALUATIONS = Subject("evaluations", _evaluations, 15.0, _evaluation_metrics)
 TRACE_EXPORT = Subject("trace_export", _export, 5.0, _export_metrics, _export_alarms)
 SPOOL = Subject("spool", _spool, 2.0, _metrics, _alarms)

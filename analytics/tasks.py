@@ -8,6 +8,7 @@ from celery import shared_task
 
 from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
+from analytics.online_evaluations.follow import follow_log
 from analytics.reconciliation.services import reconcile
 from analytics.scores.sync.announcement import TASK
 from analytics.scores.sync.run import copy_due
@@ -40,3 +41,14 @@ def reconcile_rollups() -> None:
 def finish_deletions() -> None:
     """Continues unfinished deletions, and deletes records that arrived late. It may run repeatedly."""
     finish_due()
+
+
+@shared_task(name="analytics.sample_answers")
+def sample_answers() -> None:
+    """Makes the tasks of online evaluations for the minutes of the request log that are complete, and calls itself
+    again while minutes are left. Repeatable: cursor and tasks are written together."""
+    try:
+        if follow_log():
+            sample_answers.delay()
+    except AnalyticsUnavailableError as error:
+        logging.getLogger("analytics.online_evaluations").warning("sample.postponed error=%s", type(error).__name__)

@@ -13,6 +13,7 @@ from analytics.viewsets.evaluators import EvaluatorViewSet
 from analytics.viewsets.feedback import FeedbackTokenViewSet, FeedbackViewSet
 from analytics.viewsets.guardrails import GuardrailFindingViewSet, GuardrailMetricsViewSet
 from analytics.viewsets.metrics import MetricsViewSet
+from analytics.viewsets.online_evaluations import OnlineEvaluationViewSet
 from analytics.viewsets.providers import ErrorMetricsViewSet, ProviderMetricsViewSet
 from analytics.viewsets.requests import RequestViewSet
 from analytics.viewsets.reviews import ReviewItemViewSet, ReviewQueueViewSet
@@ -56,6 +57,7 @@ quality_router.register("reviews/<uuid:queue_id>/items", ReviewItemViewSet, "rev
 quality_router.register("reviews", ReviewQueueViewSet, "review-queue")
 quality_router.register("datasets/<uuid:dataset_id>/items", DatasetItemViewSet, "dataset-item")
 quality_router.register("datasets", DatasetViewSet, "dataset")
+quality_router.register("online-evaluations", OnlineEvaluationViewSet, "online-evaluation")
 
 urlpatterns = router.urls
 quality_urlpatterns = quality_router.urls

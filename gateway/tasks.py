@@ -10,7 +10,7 @@ from celery import shared_task
 from analytics.errors import AnalyticsUnavailableError
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
-from gateway.evaluations import labelled
+from gateway.evaluations import labelled, online
 from gateway.experiments.retention import expire_judgements as expire
 from gateway.experiments.run import run_due_experiment
 from gateway.figure_alerts.check import check_due_alerts
@@ -62,6 +62,14 @@ def score_labelled() -> None:
     two workers take the same ones."""
     if labelled.score_labelled():
         score_labelled.delay()
+
+
+@shared_task(name="gateway.judge_answers")
+def judge_answers() -> None:
+    """Judges answers that online evaluations have due, and calls itself again while more are. Repeatable: no two
+    workers take the same ones, and those of a dead one are taken again."""
+    if online.judge_due():
+        judge_answers.delay()
 
 
 @shared_task(name="gateway.score_verdicts")

@@ -23,6 +23,9 @@ from analytics.models.discussions import Comment as Comment
 from analytics.models.discussions import Mention as Mention
 from analytics.models.evaluators import Evaluator as Evaluator
 from analytics.models.evaluators import EvaluatorVersion as EvaluatorVersion
+from analytics.models.online_evaluations import EvaluationBudget as EvaluationBudget
+from analytics.models.online_evaluations import EvaluationTask as EvaluationTask
+from analytics.models.online_evaluations import OnlineEvaluation as OnlineEvaluation
 from analytics.models.reviews import ReviewItem as ReviewItem
 from analytics.models.reviews import ReviewQueue as ReviewQueue
 from analytics.models.trace_destinations import TraceDestination as TraceDestination

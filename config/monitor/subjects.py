@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from prometheus_client.core import Metric
 
-from analytics.monitoring import SPOOL, TRACE_EXPORT, ping_store
+from analytics.monitoring import EVALUATIONS, SPOOL, TRACE_EXPORT, ping_store
 from config.disks import disks
 from core.processes.monitoring import SECRETS, TASKS, Alarm, Found, Subject, gauge, ping_database
 from gateway.worker.monitoring import BUDGETS, ping_redis
@@ -110,4 +110,4 @@ def store_alarms(stores: Mapping[str, Mapping[str, Any]]) -> Iterable[Alarm]:
             yield Alarm("store_away", f"The {name} store does not answer.", name, after=_AWAY_SECONDS, is_shared=True)
 
 
-SUBJECTS: tuple[Subject, ...] = (DISK, SPOOL, TRACE_EXPORT, TASKS, SECRETS, ROLLOUTS, BUDGETS)
+SUBJECTS: tuple[Subject, ...] = (DISK, SPOOL, TRACE_EXPORT, TASKS, SECRETS, ROLLOUTS, EVALUATIONS, BUDGETS)

@@ -71,5 +71,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # A new experiment begins at once; this takes up those whose worker died or that waited for room in the limits.
     "run-experiments": {"task": "gateway.run_experiments", "schedule": 10.0, "options": {"expires": 9}},
     "score-labelled": {"task": "gateway.score_labelled", "schedule": 300.0, "options": {"expires": 290}},
+    # A minute of the request log is sampled when it is complete, and what is due is judged at once.
+    "sample-answers": {"task": "analytics.sample_answers", "schedule": 10.0, "options": {"expires": 9}},
+    "judge-answers": {"task": "gateway.judge_answers", "schedule": 5.0, "options": {"expires": 4}},
     "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
 }

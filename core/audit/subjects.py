@@ -167,6 +167,9 @@ SUBJECTS: Mapping[str, Subject] = {
     "analytics.evaluatorversion": Subject(
         "evaluator version", ("number", "definition", "good_from"), project="evaluator.project_id"
     ),
+    "analytics.onlineevaluation": Subject(
+        "online evaluation", ("evaluator_id", "version_id", "filter", "rate", "monthly_budget_usd", "matched", "state")
+    ),
     "gateway.experiment": Subject("experiment", ("name", "state", "item_limit", "judge"), label="name"),
     "analytics.tracedestination": Subject(
         "trace destination",

@@ -41,6 +41,7 @@ _TAGS = {
     "scores": "Judgements of requests.",
     "comments": "What members write about requests and sessions.",
     "assignments": "Who looks after which request or session.",
+    "online-evaluations": "Evaluators that score a sample of the answers while they are served.",
     "reviews": "Queues of requests that people score by hand.",
     "datasets": "Inputs with the answers that are expected of them, in versions.",
     "metrics": "Figures about a project.",

@@ -102,6 +102,8 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(EDIT, "tryModel compareModels listPlaygroundModels"),
     **_each(READ, "listEvaluators getEvaluator getEvaluatorCalibration"),
     **_each(EDIT, "createEvaluator changeEvaluator createEvaluatorVersion dryRunEvaluator"),
+    **_each(READ, "listOnlineEvaluations getOnlineEvaluation"),
+    **_each(EDIT, "createOnlineEvaluation changeOnlineEvaluation deleteOnlineEvaluation"),
     **_each(READ, "listExperiments getExperiment listExperimentItems"),
     **_each(EDIT, "createExperiment estimateExperiment cancelExperiment pickExperimentWinner deleteExperiment"),
     # Operations on the project's configuration.

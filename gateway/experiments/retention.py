@@ -1,5 +1,5 @@
-"""Deletes scores, feedback, comments, items of data sets and experiments in the SQL database after the time for which
-their project keeps requests. In ClickHouse rows have an expiry of their own."""
+"""Deletes scores, tasks of online evaluations, feedback, comments, items of data sets and experiments in the SQL
+database after the time for which their project keeps requests. In ClickHouse rows have an expiry of their own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from analytics.datasets import erasure as datasets
 from analytics.discussions.services import delete_discussions_before
+from analytics.online_evaluations.services import delete_tasks_before
 from analytics.reviews.services import delete_items_before
 from analytics.scores.services import delete_feedback_before, delete_scores_before
 from core.models import Project
@@ -21,8 +22,8 @@ logger = logging.getLogger("gateway.retention")
 
 
 def expire_judgements(now: datetime | None = None) -> int:
-    """Deletes scores, feedback, items of review queues and data sets, comments, assignments and experiments that are
-    older than their project's retention; returns how many."""
+    """Deletes scores, feedback, items of review queues and data sets, comments, assignments, tasks of online
+    evaluations and experiments that are older than their project's retention; returns how many."""
     moment = now or timezone.now()
     deleted = 0
     for project_id in Project.objects.values_list("pk", flat=True):
@@ -32,6 +33,7 @@ def expire_judgements(now: datetime | None = None) -> int:
         deleted += delete_scores_before(project_id, first_retained) + delete_feedback_before(project_id, first_retained)
         deleted += delete_items_before(project_id, first_retained)
         deleted += datasets.delete_items_before(project_id, first_retained)
+        deleted += delete_tasks_before(project_id, first_retained)
         deleted += delete_discussions_before(project_id, first_retained)
         # Experiments hold texts of requests and answers: those of a request go with it, all others with the experiment.
         deleted += expire_items(project_id, first_retained)

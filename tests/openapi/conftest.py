@@ -22,6 +22,7 @@ from analytics.discussions.services import add_comment, assign
 from analytics.discussions.subject import subject_request
 from analytics.evaluators.services import NewVersion, create_evaluator
 from analytics.models import Chart, Dashboard, ListPage, TraceDestination
+from analytics.online_evaluations.services import NewOnlineEvaluation, create_online_evaluation
 from analytics.queries.requests import get_request_time
 from analytics.saved_views import save_view
 from core.models import Membership, Project, Team, TeamMember
@@ -118,7 +119,9 @@ def populated(db: None, stored_requests: None) -> Populated:
 def _evaluator(project: Project) -> dict[str, Any]:
     first = NewVersion({"value": "a"})
     row = create_evaluator(project_id=project.pk, name="greets", kind="contains", first=first, actor="test")
-    return {"evaluator_id": str(row.pk)}
+    new = NewOnlineEvaluation(evaluator_id=row.pk, rate=0.1)
+    evaluation = create_online_evaluation(project_id=project.pk, new=new, actor="test")
+    return {"evaluator_id": str(row.pk), "evaluation_id": str(evaluation.pk)}
 
 
 def _people(project: Project) -> dict[str, Any]:

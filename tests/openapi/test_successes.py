@@ -75,6 +75,7 @@ BODIES: dict[str, Any] = {
     "pickExperimentWinner": {"winner": "A"},
     "createEvaluator": {"name": "new", "kind": "contains", "definition": {"value": "a"}},
     "dryRunEvaluator": {"request_ids": ["{request_id}"]},
+    "createOnlineEvaluation": {"evaluator_id": "{evaluator_id}", "rate": 0.1},
     "createEvaluatorVersion": {"definition": {"value": "b"}},
     "createDashboard": {"name": "new"},
     "changeDashboard": {"is_shared": True},

@@ -1,0 +1,165 @@
+"""The tables of online evaluations: what is to be judged while it is served, each answer that is due, and the money."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from typing_extensions import override
+
+from analytics.models.evaluators import Evaluator, EvaluatorVersion
+from core.models import Project
+from core.tenancy import ProjectManager
+
+ACTOR_CHARACTERS = 200
+REASON_CHARACTERS = 50
+JUDGE_MODEL_CHARACTERS = 200
+
+
+class EvaluationState(models.TextChoices):
+    """A paused evaluation takes no sample, and skips what is due. A deleted one is seen by nobody; its tasks stay as
+    long as the requests that they are about, since they say how much of the scores is missing."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    DELETED = "deleted"
+
+
+class TaskState(models.TextChoices):
+    DUE = "due"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class SkipReason(models.TextChoices):
+    """Why an answer that was due is not asked about."""
+
+    BUDGET = "budget"  # The month's money of the evaluation or of the project is spent.
+    NO_TEXT = "no_text"  # Its texts are not stored, or the project does not keep texts.
+    MASKED = "masked"  # A guardrail masked something in it.
+    TOO_OLD = "too_old"  # Nobody judged it in time.
+    DISABLED = "disabled"  # The evaluation was paused or deleted, or its evaluator archived.
+
+
+class OnlineEvaluation(models.Model):
+    """An evaluator that scores a sample of the answers while they are served.
+
+    `filter` holds parameters of `GET requests` as texts. `version` is null for the newest of the evaluator. `matched`
+    takes as many answers of both arms of each rollout, and none else.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="online_evaluations")
+    evaluator = models.ForeignKey(Evaluator, on_delete=models.CASCADE, related_name="online_evaluations")
+    version = models.ForeignKey(EvaluatorVersion, on_delete=models.CASCADE, null=True, related_name="+")
+    filter = models.JSONField(default=dict)
+    rate = models.FloatField()
+    matched = models.BooleanField(default=False)
+    # Null for an evaluator that asks no model.
+    monthly_budget_usd = models.DecimalField(max_digits=20, decimal_places=10, null=True)
+    state = models.CharField(max_length=7, choices=EvaluationState, default=EvaluationState.ACTIVE)
+    created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+    # Requests that arrived before are in no sample.
+    active_since = models.DateTimeField(default=timezone.now)
+    # The sample of all minutes of record before this time is taken.
+    sampled_until = models.DateTimeField()
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        default_permissions = ()
+        indexes = [models.Index(fields=["project", "-created_at"], name="online_evaluations_of_project")]
+
+    @override
+    def __str__(self) -> str:
+        return f"online evaluation {self.pk}"
+
+
+class EvaluationBudget(models.Model):
+    """The money of an evaluation in one month, which begins on the day `month`: a row of `core.ledger`.
+
+    From `spent_out_at` on nothing more is asked in this month.
+    """
+
+    evaluation = models.ForeignKey(OnlineEvaluation, on_delete=models.CASCADE, related_name="budgets")
+    month = models.DateField()
+    budget_usd = models.DecimalField(max_digits=20, decimal_places=10)
+    spent_usd = models.DecimalField(max_digits=20, decimal_places=10, default=0)
+    reserved_usd = models.DecimalField(max_digits=20, decimal_places=10, default=0)
+    spent_out_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "month"], name="one_evaluation_budget_per_month"),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.month:%Y-%m}"
+
+
+class EvaluationTask(models.Model):
+    """An answer that is due to be scored: made by the decision about the sample, before any score.
+
+    `due_at` is the end of the minute in which the request was recorded, and `position` the first 63 bits of the hash
+    that decided; tasks are judged in the order of both. `cost_usd` is what all tries cost, with what was reserved for
+    those whose worker died.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    evaluation = models.ForeignKey(OnlineEvaluation, on_delete=models.CASCADE, related_name="tasks")
+    version = models.ForeignKey(EvaluatorVersion, on_delete=models.CASCADE, related_name="+")
+    request_id = models.UUIDField()
+    requested_at = models.DateTimeField()
+    prompt_config_id = models.UUIDField(null=True)
+    prompt_version = models.PositiveIntegerField(default=0)
+    rollout_id = models.UUIDField(null=True)
+    rollout_stage = models.PositiveSmallIntegerField(default=0)
+    variant = models.CharField(max_length=20, blank=True, default="")
+    due_at = models.DateTimeField()
+    position = models.BigIntegerField()
+    state = models.CharField(max_length=7, choices=TaskState, default=TaskState.DUE)
+    reason = models.CharField(max_length=REASON_CHARACTERS, blank=True, default="")
+    score = models.FloatField(null=True)
+    judge_model = models.CharField(max_length=JUDGE_MODEL_CHARACTERS, blank=True, default="")
+    cost_usd = models.DecimalField(max_digits=20, decimal_places=10, default=0)
+    tries = models.PositiveSmallIntegerField(default=0)
+    ended_at = models.DateTimeField(null=True)
+    # A task that was put back is not taken before this time.
+    not_before = models.DateTimeField(null=True)
+    # The worker that has the task, and until when without a sign of life of it.
+    claim = models.UUIDField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    # What is reserved for the try under way, and where.
+    reserved_usd = models.DecimalField(max_digits=20, decimal_places=10, default=0)
+    reserved_in = models.ForeignKey(EvaluationBudget, on_delete=models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "request_id"], name="one_evaluation_task_per_request"),
+        ]
+        indexes = [
+            models.Index(fields=["due_at", "position"], condition=Q(state="due"), name="evaluation_tasks_due"),
+            models.Index(fields=["claim"], condition=Q(claim__isnull=False), name="evaluation_tasks_claimed"),
+            models.Index(fields=["evaluation", "state", "reason"], name="evaluation_tasks_by_end"),
+            models.Index(fields=["evaluation", "ended_at"], name="evaluation_tasks_by_time"),
+            models.Index(fields=["project", "request_id"], name="evaluation_tasks_of_request"),
+            models.Index(fields=["project", "requested_at"], name="evaluation_tasks_by_request"),
+            models.Index(
+                fields=["rollout_id", "due_at"],
+                condition=Q(rollout_id__isnull=False),
+                name="evaluation_tasks_of_rollout",
+            ),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"evaluation of {self.request_id}"

@@ -1,0 +1,68 @@
+"""The money of an online evaluation: a ledger for each month of UTC, which is that of the judge's request."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from django.db import transaction
+from django.utils import timezone
+
+from analytics.models import EvaluationBudget, EvaluationTask, OnlineEvaluation
+from core import ledger
+
+NOTHING = Decimal(0)
+
+
+class Room(StrEnum):
+    """Whether there is money for a request: it is reserved; requests under way may leave some; there is none."""
+
+    RESERVED = "reserved"
+    LATER = "later"
+    NONE = "none"
+
+
+def month_of(moment: datetime) -> date:
+    return moment.date().replace(day=1)
+
+
+def reserve(task: EvaluationTask, amount: Decimal, now: datetime) -> Room:
+    """Reserves what a try of a claimed task may cost at most. The first task that finds no room ends the month: what
+    is due later is skipped alike, whatever it would cost, so that the length of a text does not decide who has a
+    score."""
+    row = _budget_of(task.evaluation, month_of(now))
+    if row.spent_out_at is not None:
+        return Room.NONE
+    own = EvaluationBudget.objects.filter(pk=row.pk)
+    claimed = EvaluationTask.objects.filter(pk=task.pk, claim=task.claim)
+    with transaction.atomic():
+        if ledger.reserve(own, amount, limit="budget_usd"):
+            if claimed.update(reserved_usd=amount, reserved_in=row):
+                return Room.RESERVED
+            # The claim has run out: another worker may have the task.
+            ledger.settle(own, reserved=amount, cost=NOTHING)
+            return Room.LATER
+    ended = own.filter(reserved_usd=0, spent_out_at=None, budget_usd=row.budget_usd).update(spent_out_at=timezone.now())
+    return Room.NONE if ended else Room.LATER
+
+
+def settle(task: EvaluationTask, cost: Decimal) -> None:
+    """Books what the try under way has cost, in the transaction that ends it."""
+    if task.reserved_in_id is not None:
+        rows = EvaluationBudget.objects.filter(pk=task.reserved_in_id)
+        ledger.settle(rows, reserved=task.reserved_usd, cost=cost)
+
+
+def change_budget(evaluation: OnlineEvaluation, now: datetime) -> None:
+    """Gives this month the evaluation's budget, in the transaction that changes it. More money than was spent lets the
+    month go on."""
+    rows = EvaluationBudget.objects.filter(evaluation=evaluation, month=month_of(now))
+    budget = evaluation.monthly_budget_usd
+    if budget is not None:
+        rows.exclude(budget_usd=budget).update(budget_usd=budget, spent_out_at=None)
+
+
+def _budget_of(evaluation: OnlineEvaluation, month: date) -> EvaluationBudget:
+    defaults = {"budget_usd": evaluation.monthly_budget_usd or NOTHING}
+    return EvaluationBudget.objects.get_or_create(evaluation=evaluation, month=month, defaults=defaults)[0]

@@ -1,0 +1,221 @@
+"""The one queue of answers that are due: in the order of their minutes and, within one, of their hashes, so that a slow
+hour of a judge meets both arms of a rollout alike.
+
+A worker takes tasks by a claim, which it keeps alive. Whoever ends a task names the claim: after the death of a worker
+another one takes its tasks, and what the dead one was asking for counts as spent.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Round
+from django.utils import timezone
+
+from analytics.evaluators.selectors import KnownVersion, known_version
+from analytics.models import EvaluationBudget, EvaluationTask, OnlineEvaluation, Score
+from analytics.models.evaluators import EvaluatorState
+from analytics.models.online_evaluations import EvaluationState, SkipReason, TaskState
+from analytics.online_evaluations import money
+from analytics.online_evaluations.money import NOTHING, month_of
+from analytics.scores.services import NewScore, record_scores
+
+ACTOR = "online_evaluation"
+PATIENCE = timedelta(minutes=15)
+"""A task that nobody began to judge in this time after it came due is missing."""
+CLAIM = timedelta(seconds=30)
+MAX_TRIES = 3
+INTERRUPTED = "interrupted"
+"""The reason of tasks whose workers died again and again."""
+
+_JUDGE, _CODE = "llm_judge", "code"
+_PLACES = 10
+_TASKS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tasks of one project that a worker has claimed, in the order of the queue."""
+
+    claim: UUID
+    project_id: UUID
+    tasks: Sequence[EvaluationTask]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What became of a task: done with a score, or failed or skipped with a reason. `text` is the judge's or the rule's
+    reason of a score, and `is_known` says that the score is there already."""
+
+    task: EvaluationTask
+    state: TaskState
+    reason: str = ""
+    score: float | None = None
+    text: str = ""
+    judge_model: str = ""
+    cost: Decimal = NOTHING
+    is_known: bool = False
+
+
+def tidy(now: datetime) -> None:
+    """Frees the tasks of dead workers, and skips what nobody will judge any more."""
+    _free_abandoned(now)
+    waiting = EvaluationTask.objects.filter(state=TaskState.DUE, claim=None)
+    _skip(waiting.filter(due_at__lt=now - PATIENCE), SkipReason.TOO_OLD, now)
+    evaluations = OnlineEvaluation.objects.filter(pk__in=_with_due())
+    disabled = evaluations.filter(
+        ~Q(state=EvaluationState.ACTIVE) | ~Q(evaluator__state=EvaluatorState.ACTIVE)
+    ).values_list("pk", flat=True)
+    _skip(waiting.filter(evaluation__in=list(disabled)), SkipReason.DISABLED, now)
+    spent = EvaluationBudget.objects.filter(month=month_of(now), spent_out_at__isnull=False)
+    spent_out = spent.filter(evaluation__in=_with_due()).values_list("evaluation_id", flat=True)
+    _skip(waiting.filter(evaluation__in=list(spent_out)), SkipReason.BUDGET, now)
+
+
+def claim_batch(now: datetime, size: int) -> Batch | None:
+    """Returns the next tasks of the project whose turn it is, which no other worker gets; None when nothing is due."""
+    waiting = _open(now).order_by("due_at", "position", "pk")
+    while (first := waiting.only("project_id").first()) is not None:
+        claim = uuid.uuid4()
+        ids = list(waiting.filter(project_id=first.project_id).values_list("pk", flat=True)[:size])
+        taken = EvaluationTask.objects.filter(pk__in=ids, claim=None, state=TaskState.DUE)
+        if taken.update(claim=claim, claimed_until=now + CLAIM, tries=F("tries") + 1):
+            rows = EvaluationTask.objects.filter(claim=claim).order_by("due_at", "position", "pk")
+            return Batch(claim, first.project_id, list(rows.select_related("evaluation", "version__evaluator")))
+    return None
+
+
+def is_anything_due(now: datetime) -> bool:
+    return _open(now).exists()
+
+
+def keep_claim(claim: UUID) -> bool:
+    """Extends the claim. Returns False if nothing of it is left."""
+    return bool(EvaluationTask.objects.filter(claim=claim).update(claimed_until=timezone.now() + CLAIM))
+
+
+def finish(ends: Iterable[End], now: datetime) -> None:
+    """Stores what became of claimed tasks, with their scores and their money, all or nothing. A task that was taken
+    away meanwhile, because its request was deleted or its claim had run out, gets no score."""
+    with transaction.atomic():
+        by_project: dict[UUID, list[NewScore]] = {}
+        for end in sorted(ends, key=lambda one: one.task.pk):
+            if _ended(end, now) and end.score is not None and not end.is_known:
+                by_project.setdefault(end.task.project_id, []).append(_score(end))
+        for project_id, scores in by_project.items():
+            record_scores(project_id=project_id, scores=scores, actor=ACTOR)
+
+
+def put_back(task: EvaluationTask, *, until: datetime, cost: Decimal = NOTHING, counts: bool = False) -> None:
+    """Lets a claimed task be judged later, at `until` at the earliest. `counts`: the try counts as one."""
+    with transaction.atomic():
+        tries = F("tries") if counts else F("tries") - 1
+        own = EvaluationTask.objects.filter(pk=task.pk, claim=task.claim)
+        if own.update(**_free(cost), tries=tries, not_before=until):
+            money.settle(task, cost)
+
+
+def postpone(project_id: UUID, until: datetime) -> None:
+    """Lets everything of a project wait that no worker has."""
+    waiting = EvaluationTask.objects.filter(project_id=project_id, state=TaskState.DUE, claim=None)
+    waiting.filter(Q(not_before=None) | Q(not_before__lt=until)).update(not_before=until)
+
+
+def known_scores(tasks: Sequence[EvaluationTask]) -> dict[int, Score]:
+    """Returns the scores that are there already, by task: another evaluation may have judged the same answer by the
+    same version."""
+    names = {score_id_of(task): task.pk for task in tasks}
+    if not names:
+        return {}
+    rows = Score.objects.for_project(tasks[0].project_id).filter(score_id__in=list(names))
+    by_name = {row.score_id: row for row in rows}
+    return {task.pk: by_name[score_id_of(task)] for task in tasks if score_id_of(task) in by_name}
+
+
+def score_id_of(task: EvaluationTask) -> str:
+    return f"online:{task.version_id}:{task.request_id}"
+
+
+def version_of(task: EvaluationTask) -> KnownVersion:
+    return known_version(task.version)
+
+
+def _open(now: datetime) -> QuerySet[EvaluationTask]:
+    waiting = EvaluationTask.objects.filter(state=TaskState.DUE, claim=None)
+    return waiting.filter(Q(not_before=None) | Q(not_before__lte=now))
+
+
+def _with_due() -> list[UUID]:
+    rows = EvaluationTask.objects.filter(state=TaskState.DUE).order_by()
+    return list(rows.values_list("evaluation_id", flat=True).distinct())
+
+
+def _skip(tasks: QuerySet[EvaluationTask], reason: SkipReason, now: datetime) -> None:
+    tasks.update(state=TaskState.SKIPPED, reason=reason, ended_at=now)
+
+
+def _free_abandoned(now: datetime) -> None:
+    """Takes the tasks away from workers that gave no sign of life. The provider may have counted the request that one
+    was making, so that what was reserved for it is spent."""
+    abandoned = EvaluationTask.objects.filter(claim__isnull=False, claimed_until__lt=now).order_by("pk")
+    for task in abandoned[:_TASKS_AT_ONCE]:
+        with transaction.atomic():
+            own = EvaluationTask.objects.filter(pk=task.pk, claim=task.claim, claimed_until__lt=now)
+            # What is reserved is read under the lock of the row.
+            locked = own.select_for_update().first()
+            if locked is None:
+                continue
+            money.settle(locked, locked.reserved_usd)
+            own.update(**_free(locked.reserved_usd))
+            if locked.state == TaskState.DUE and locked.tries >= MAX_TRIES:
+                ended = {"state": TaskState.FAILED, "reason": INTERRUPTED, "ended_at": now}
+                EvaluationTask.objects.filter(pk=task.pk).update(**ended)
+
+
+def _ended(end: End, now: datetime) -> bool:
+    """Ends the task and books its money. Returns False where it was not the worker's any more."""
+    task = end.task
+    own = EvaluationTask.objects.filter(pk=task.pk, claim=task.claim)
+    freed = _free(end.cost)
+    ended = own.filter(state=TaskState.DUE).update(
+        **freed,
+        state=end.state,
+        reason=end.reason[:50],
+        score=end.score,
+        judge_model=end.judge_model[:200],
+        ended_at=now,
+    )
+    if ended or own.update(**freed):
+        money.settle(task, end.cost)
+    return bool(ended)
+
+
+def _free(cost: Decimal) -> dict[str, object]:
+    """Returns the values of a task that nobody has."""
+    return {
+        "claim": None,
+        "claimed_until": None,
+        "reserved_usd": NOTHING,
+        "reserved_in": None,
+        "cost_usd": Round(F("cost_usd") + cost, _PLACES),
+    }
+
+
+def _score(end: End) -> NewScore:
+    version = version_of(end.task)
+    return NewScore(
+        request_id=str(end.task.request_id),
+        score_name=version.title,
+        score_value=end.score if end.score is not None else 0.0,
+        reason=end.text,
+        evaluator_type=_JUDGE if version.definition.asks_a_model else _CODE,
+        judge_model=end.judge_model,
+        score_id=score_id_of(end.task),
+    )

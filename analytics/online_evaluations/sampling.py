@@ -1,0 +1,88 @@
+"""Which answers are due to be scored: decided by a hash of ids alone, never by an answer. Pure.
+
+The hash is SHA-256 of `<unit>:eval:<evaluator>:<request>`. The unit of a matched sample is the rollout, else the
+evaluation. A block is a minute of record: the answers whose rows came into the request log in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from uuid import UUID
+
+MAX_PER_BLOCK = 1_000
+"""Of a block at most so many answers are due, in a matched sample of each rollout: those with the lowest hashes."""
+
+BASELINE = "baseline"
+_BITS = 63
+_NO_UUID = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answered request of a block. `is_compared`: its rollout counts it, in one of its arms."""
+
+    request_id: UUID
+    ts: datetime
+    recorded_at: datetime
+    rollout_id: UUID
+    rollout_stage: int
+    variant: str
+    prompt_config_id: UUID
+    prompt_version: int
+    is_compared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An answer that is due, with its place in the queue."""
+
+    answered: Answered
+    position: int
+
+
+def position_of(unit: UUID, evaluator_id: UUID, request_id: UUID) -> int:
+    """Returns the first 63 bits of the hash, which are uniform."""
+    digest = sha256(f"{unit}:eval:{evaluator_id}:{request_id}".encode()).digest()
+    return int.from_bytes(digest[:8]) >> (64 - _BITS)
+
+
+def sample(block: Iterable[Answered], *, evaluation_id: UUID, evaluator_id: UUID, rate: float) -> list[Due]:
+    """Returns a share `rate` of the answers, by hash."""
+    below = _below(rate)
+    hashed = _hashed(block, evaluation_id, evaluator_id)
+    return [one for one in hashed if one.position < below][:MAX_PER_BLOCK]
+
+
+def matched_sample(block: Iterable[Answered], *, evaluator_id: UUID, rate: float) -> list[Due]:
+    """Returns as many answers of both arms of each rollout: a share `rate` of the arm with fewer answers, and as many
+    of the other one, by lowest hash."""
+    below = _below(rate)
+    by_rollout: dict[UUID, list[Answered]] = {}
+    for one in block:
+        if one.is_compared and one.rollout_id != _NO_UUID:
+            by_rollout.setdefault(one.rollout_id, []).append(one)
+    due: list[Due] = []
+    for rollout_id, rows in by_rollout.items():
+        hashed = _hashed(rows, rollout_id, evaluator_id)
+        arms = (
+            [one for one in hashed if one.answered.variant != BASELINE],
+            [one for one in hashed if one.answered.variant == BASELINE],
+        )
+        fewer = min(arms, key=len)
+        pairs = min(sum(one.position < below for one in fewer), MAX_PER_BLOCK // 2)
+        due += [one for arm in arms for one in arm[:pairs]]
+    return due
+
+
+def _hashed(rows: Iterable[Answered], unit: UUID, evaluator_id: UUID) -> Sequence[Due]:
+    """Returns the answers in the order of their hashes."""
+    found = (Due(one, position_of(unit, evaluator_id, one.request_id)) for one in rows)
+    return sorted(found, key=lambda one: (one.position, one.answered.request_id))
+
+
+def _below(rate: float) -> int:
+    """Returns the bound of the positions that a share has; for 1 that is none."""
+    return int(min(max(rate, 0.0), 1.0) * (1 << _BITS))

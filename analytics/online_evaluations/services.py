@@ -1,0 +1,160 @@
+"""Makes, changes and deletes online evaluations, and deletes their tasks with what these are about."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from analytics.evaluators.definitions import Pairwise
+from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
+from analytics.evaluators.selectors import KnownVersion, get_version
+from analytics.models import SCORE_NAME_CHARACTERS, EvaluationTask, OnlineEvaluation
+from analytics.models.online_evaluations import EvaluationState, SkipReason, TaskState
+from analytics.online_evaluations.errors import TooManyOnlineEvaluationsError
+from analytics.online_evaluations.money import change_budget
+from analytics.online_evaluations.selectors import get_online_evaluation
+from core.errors import ValidationError
+from core.models import Project
+
+logger = logging.getLogger("analytics.online_evaluations")
+
+MAX_ACTIVE = 5
+
+_CHANGEABLE = ("filter", "rate", "monthly_budget_usd", "matched", "state")
+_IDS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewOnlineEvaluation:
+    """An online evaluation to be made. `filter` holds parameters of `GET requests`; without `version` the newest one of
+    the evaluator scores."""
+
+    evaluator_id: UUID
+    rate: float
+    filter: Mapping[str, Any] = field(default_factory=dict)
+    version: int | None = None
+    monthly_budget_usd: Decimal | None = None
+    matched: bool = False
+
+
+def create_online_evaluation(*, project_id: UUID, new: NewOnlineEvaluation, actor: str) -> OnlineEvaluation:
+    """Raises ValidationError, which names the field, and TooManyOnlineEvaluationsError."""
+    known = _version(project_id, new)
+    _require_budget(known, new.monthly_budget_usd)
+    now = timezone.now()
+    with transaction.atomic():
+        _require_room(project_id)
+        row = OnlineEvaluation.objects.create(
+            project_id=project_id,
+            evaluator_id=new.evaluator_id,
+            version_id=None if new.version is None else known.version_id,
+            filter=dict(new.filter),
+            rate=new.rate,
+            matched=new.matched,
+            monthly_budget_usd=new.monthly_budget_usd,
+            created_by=actor,
+            created_at=now,
+            active_since=now,
+            sampled_until=minute_of(now),
+        )
+    logger.info("online_evaluation.created evaluation_id=%s project_id=%s actor=%s", row.pk, project_id, actor)
+    return row
+
+
+def change_online_evaluation(
+    *, project_id: UUID, evaluation_id: UUID, values: Mapping[str, Any], actor: str
+) -> OnlineEvaluation:
+    """Changes what is given; the sample of the minutes that were looked at stays. Raises
+    OnlineEvaluationNotFoundError, ValidationError and TooManyOnlineEvaluationsError."""
+    with transaction.atomic():
+        # The lock comes first, so that the counter of active ones, and the cursor, are those of one moment.
+        Project.objects.select_for_update().get(pk=project_id)
+        row = get_online_evaluation(project_id, evaluation_id)
+        was_active = row.state == EvaluationState.ACTIVE
+        changed = [name for name in _CHANGEABLE if name in values]
+        for name in changed:
+            setattr(row, name, values[name])
+        number = row.version.number if row.version is not None else None
+        _require_budget(get_version(project_id, row.evaluator_id, number), row.monthly_budget_usd)
+        now = timezone.now()
+        if row.state == EvaluationState.ACTIVE and not was_active:
+            _require_room(project_id)
+            row.active_since, row.sampled_until = now, minute_of(now)
+            changed += ["active_since", "sampled_until"]
+        row.save(update_fields=changed)
+        change_budget(row, now)
+    logger.info("online_evaluation.changed evaluation_id=%s fields=%s actor=%s", row.pk, ",".join(changed), actor)
+    return row
+
+
+def delete_online_evaluation(*, project_id: UUID, evaluation_id: UUID, actor: str) -> None:
+    """What is due is skipped; what was scored, and how much was due, stays as long as the requests. Raises
+    OnlineEvaluationNotFoundError."""
+    row = get_online_evaluation(project_id, evaluation_id)
+    row.state = EvaluationState.DELETED
+    row.save(update_fields=["state"])
+    logger.info("online_evaluation.deleted evaluation_id=%s project_id=%s actor=%s", row.pk, project_id, actor)
+
+
+def skip_tasks_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
+    """Skips what is due of deleted requests, also what is being judged: no score comes any more. Returns how many."""
+    ids = [str(request_id) for request_id in request_ids]
+    skipped = 0
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        tasks = EvaluationTask.objects.filter(project_id=project_id, request_id__in=ids[start : start + _IDS_AT_ONCE])
+        # The worker that has one settles its money when the claim is found to be lost.
+        ended = {"state": TaskState.SKIPPED, "reason": SkipReason.NO_TEXT, "ended_at": timezone.now()}
+        skipped += tasks.filter(state=TaskState.DUE).update(**ended)
+    return skipped
+
+
+def delete_tasks_before(project_id: UUID, moment: datetime) -> int:
+    """Deletes the tasks of requests that arrived before `moment`, and deleted evaluations without any; returns how many
+    tasks there were."""
+    old = EvaluationTask.objects.filter(project_id=project_id, requested_at__lt=moment)
+    deleted = old.filter(claim=None).delete()[0]
+    gone = OnlineEvaluation.objects.for_project(project_id).filter(state=EvaluationState.DELETED, tasks=None)
+    gone.filter(created_at__lt=moment).delete()
+    return deleted
+
+
+def minute_of(moment: datetime) -> datetime:
+    return moment.replace(second=0, microsecond=0)
+
+
+def _version(project_id: UUID, new: NewOnlineEvaluation) -> KnownVersion:
+    """Returns the version that is to score. Raises ValidationError for one that cannot score an answer by itself."""
+    try:
+        known = get_version(project_id, new.evaluator_id, new.version)
+    except EvaluatorNotFoundError:
+        raise ValidationError.of_field("evaluator_id", "There is no such evaluator in this project.") from None
+    except EvaluatorVersionNotFoundError:
+        raise ValidationError.of_field("version", "The evaluator has no such version.") from None
+    if isinstance(known.definition, Pairwise) or known.definition.needs_expected:
+        problem = "It compares an answer with another one, or with an expected one, and answers of clients have none."
+        raise ValidationError.of_field("evaluator_id", problem)
+    if len(known.title) > SCORE_NAME_CHARACTERS:
+        problem = f"Its name and version are longer than {SCORE_NAME_CHARACTERS} characters, the most of a score."
+        raise ValidationError.of_field("evaluator_id", problem)
+    return known
+
+
+def _require_budget(known: KnownVersion, budget: Decimal | None) -> None:
+    if known.definition.asks_a_model and budget is None:
+        raise ValidationError.of_field("monthly_budget_usd", "Must be given for an evaluator that asks a model.")
+
+
+def _require_room(project_id: UUID) -> None:
+    # Two calls at once would each find room for one more.
+    Project.objects.select_for_update().get(pk=project_id)
+    active = OnlineEvaluation.objects.for_project(project_id).filter(state=EvaluationState.ACTIVE)
+    if active.count() >= MAX_ACTIVE:
+        raise TooManyOnlineEvaluationsError(MAX_ACTIVE)

@@ -1,0 +1,128 @@
+"""The JSON of online evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypedDict
+from uuid import UUID
+
+from analytics.models import OnlineEvaluation
+from analytics.models.online_evaluations import SkipReason
+from analytics.online_evaluations.selectors import Counts, Progress, version_of
+
+
+class EvaluatedBy(TypedDict):
+    """The evaluator, with the version that scores now, which the scores name by `title`."""
+
+    evaluator_id: UUID
+    name: str
+    kind: str
+    version: int
+    is_newest: bool
+    title: str
+
+
+class OnlineEvaluationEntry(TypedDict):
+    id: UUID
+    evaluator: EvaluatedBy
+    filter: dict[str, Any]
+    rate: float
+    matched: bool
+    monthly_budget_usd: float | None
+    state: str
+    created_by: str
+    created_at: datetime
+
+
+class SkippedTasks(TypedDict):
+    budget: int
+    no_text: int
+    masked: int
+    too_old: int
+    disabled: int
+
+
+class TaskCounts(TypedDict):
+    """How many answers the sample took (`sampled`), and what became of them. `missing` have no score: failed or
+    skipped."""
+
+    sampled: int
+    due: int
+    done: int
+    missing: int
+    failed: int
+    failed_by_reason: dict[str, int]
+    skipped: int
+    skipped_by_reason: SkippedTasks
+
+
+class OnlineEvaluationDetail(OnlineEvaluationEntry):
+    """`spent_usd` and `reserved_usd`, for what is being judged, are of this month of UTC; once `is_spent_out`, nothing
+    more is judged in it. Minutes of record before `sampled_until` are sampled."""
+
+    tasks: TaskCounts
+    last_hour: TaskCounts
+    oldest_due_at: datetime | None
+    sampled_until: datetime
+    spent_usd: float
+    reserved_usd: float
+    is_spent_out: bool
+
+
+def evaluation_entry(row: OnlineEvaluation) -> OnlineEvaluationEntry:
+    version = version_of(row)
+    return {
+        "id": row.pk,
+        "evaluator": {
+            "evaluator_id": row.evaluator_id,
+            "name": row.evaluator.name,
+            "kind": row.evaluator.kind,
+            "version": version.number,
+            "is_newest": row.version_id is None,
+            "title": f"{row.evaluator.name}@{version.number}",
+        },
+        "filter": row.filter,
+        "rate": row.rate,
+        "matched": row.matched,
+        "monthly_budget_usd": None if row.monthly_budget_usd is None else float(row.monthly_budget_usd),
+        "state": row.state,
+        "created_by": row.created_by,
+        "created_at": row.created_at,
+    }
+
+
+def evaluation_detail(row: OnlineEvaluation, progress: Progress) -> OnlineEvaluationDetail:
+    return {
+        **evaluation_entry(row),
+        "tasks": _counts(progress.counts),
+        "last_hour": _counts(progress.last_hour),
+        "oldest_due_at": progress.oldest_due_at,
+        "sampled_until": row.sampled_until,
+        "spent_usd": float(progress.spent_usd),
+        "reserved_usd": float(progress.reserved_usd),
+        "is_spent_out": progress.is_spent_out,
+    }
+
+
+def _counts(counts: Counts) -> TaskCounts:
+    return {
+        "sampled": counts.sampled,
+        "due": counts.due,
+        "done": counts.done,
+        "missing": counts.failed + counts.skipped,
+        "failed": counts.failed,
+        "failed_by_reason": dict(sorted(counts.failed_by.items())),
+        "skipped": counts.skipped,
+        "skipped_by_reason": _skipped(counts.skipped_by),
+    }
+
+
+def _skipped(by: Mapping[str, int]) -> SkippedTasks:
+    return {
+        "budget": by.get(SkipReason.BUDGET, 0),
+        "no_text": by.get(SkipReason.NO_TEXT, 0),
+        "masked": by.get(SkipReason.MASKED, 0),
+        "too_old": by.get(SkipReason.TOO_OLD, 0),
+        "disabled": by.get(SkipReason.DISABLED, 0),
+    }

@@ -1,0 +1,279 @@
+"""Judges the answers that online evaluations have due, in one queue for all, on workers of Celery.
+
+A judge gets messages and answer, and learns nothing of versions, arms or headers. What it costs is reserved before it
+is asked. No text leaves for a model where the project keeps no texts, or where a guardrail masked something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+from uuid import UUID
+
+import msgspec
+from django.utils import timezone
+
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.models import SCORE_NAME_CHARACTERS, EvaluationTask, Score
+from analytics.models.online_evaluations import SkipReason, TaskState
+from analytics.online_evaluations import money, queue
+from analytics.online_evaluations.money import NOTHING, Room
+from analytics.online_evaluations.queue import Batch, End
+from analytics.online_evaluations.reading import AnswerFacts, answer_facts
+from analytics.queries.bodies import get_bodies
+from analytics.queries.request_cursor import RequestCursor
+from analytics.queries.requests import Payload, get_payload_at
+from core.http.tracebacks import class_and_place
+from core.processes.background_tasks import keep_running
+from core.processes.database_threads import in_database_thread
+from core.wire.storable import storable
+from gateway.evaluations.evaluate import Asked, Evaluation, evaluate, questions_of
+from gateway.evaluations.failures import OUT_OF_BUDGET, RATE_LIMITED, is_passing, seconds_of
+from gateway.evaluations.highest_cost import called_once, highest_cost
+from gateway.evaluations.stored import StoredAnswer, read_stored
+from gateway.guardrails.verdicts import VERDICTS, GuardrailAction, decode_verdicts
+from gateway.pipeline.internal_client import settled
+from gateway.runtime.runtime import Runtime
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.worker.current import on_loop, passing_runtime
+
+logger = logging.getLogger("gateway.evaluations")
+
+BATCH = 64
+PARALLEL = 16
+SLICE_SECONDS = 15.0
+UNKNOWN_COST = "unknown_cost"
+"""The reason of a task whose judge has no known price or no longest answer: the budget could not be kept."""
+NAME_TOO_LONG = "name_too_long"
+"""The reason of a task whose evaluator has got a name that, with the version, no score can have."""
+
+_WATCH_SECONDS = 5.0
+_SETTLE_SECONDS = 3.0
+_MAX_WAIT_SECONDS = 60.0
+_RETRY_SECONDS = 20.0
+_STORE_AWAY_SECONDS = 10.0
+_ROOM_SECONDS = 1.0
+
+
+def judge_due() -> bool:
+    """Judges what is due for a slice of time. Returns whether more is due then."""
+    if not passing_runtime.acquire(blocking=False):
+        return False
+    try:
+        queue.tidy(timezone.now())
+        batch = queue.claim_batch(timezone.now(), BATCH)
+        if batch is None:
+            return False
+        on_loop(partial(_slice, first=batch))
+        return queue.is_anything_due(timezone.now())
+    finally:
+        passing_runtime.release()
+
+
+async def _slice(runtime: Runtime, first: Batch) -> None:
+    until = time.monotonic() + SLICE_SECONDS
+    batch: Batch | None = first
+    try:
+        while batch is not None:
+            snapshot = await runtime.snapshots.project(batch.project_id)
+            await _Judging(runtime, snapshot, batch).run()
+            if time.monotonic() >= until:
+                return
+            batch = await in_database_thread(queue.claim_batch, timezone.now(), BATCH)
+    finally:
+        await settled(_SETTLE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is known of a task before anybody is asked: the answer, how the task ends without one, or neither where the
+    store was away."""
+
+    stored: StoredAnswer | None = None
+    end: End | None = None
+
+
+class _Judging:
+    """The judging of one batch."""
+
+    def __init__(self, runtime: Runtime, snapshot: ProjectSnapshot, batch: Batch) -> None:
+        # Where costs are bounded, a request is one call of a provider.
+        self._runtime, self._snapshot, self._batch = runtime, called_once(snapshot), batch
+        self._ends: list[End] = []
+        self._storing = asyncio.Lock()
+        self._pause: float | None = None
+
+    async def run(self) -> None:
+        over = asyncio.Event()
+        watch = keep_running("gateway.evaluations.claim", partial(self._keep_claim, over))
+        try:
+            found = await in_database_thread(_read_all, self._batch, keeps_texts=self._snapshot.settings.log_content)
+            places = asyncio.Semaphore(PARALLEL)
+            await asyncio.gather(*(self._one(places, task, found.get(task.pk)) for task in self._batch.tasks))
+            await self._store()
+        finally:
+            over.set()
+            await watch
+        if self._pause is not None:
+            until = timezone.now() + timedelta(seconds=self._pause)
+            await in_database_thread(queue.postpone, self._batch.project_id, until)
+
+    async def _keep_claim(self, over: asyncio.Event) -> None:
+        while not over.is_set() and await in_database_thread(queue.keep_claim, self._batch.claim):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), _WATCH_SECONDS)
+
+    async def _one(self, places: asyncio.Semaphore, task: EvaluationTask, read: _Read | None) -> None:
+        async with places:
+            try:
+                end = await self._end_of(task, read)
+            except Exception as error:
+                # One answer with a defect must not keep all others from their scores.
+                logger.error("evaluation.failed task_id=%s error=%s", task.pk, class_and_place(error))
+                end = End(task, TaskState.FAILED, "internal_error", cost=task.reserved_usd)
+            if end is not None:
+                self._ends.append(end)
+                await self._store()
+
+    async def _store(self) -> None:
+        """Stores what has ended; what ends meanwhile is stored together by the next one."""
+        async with self._storing:
+            ends, self._ends = self._ends, []
+            if ends:
+                await in_database_thread(queue.finish, ends, timezone.now())
+
+    async def _end_of(self, task: EvaluationTask, read: _Read | None) -> End | None:
+        """Returns how the task ends; None for one that was put back."""
+        if read is None:
+            return await self._put_back(task, _STORE_AWAY_SECONDS)
+        if read.end is not None or read.stored is None:
+            return read.end
+        if self._pause is not None:
+            return await self._put_back(task, self._pause)
+        definition = queue.version_of(task).definition
+        if not definition.asks_a_model:
+            return await self._asked(task, read.stored)
+        questions = questions_of(definition, read.stored.answer, self._snapshot.settings.judge_model)
+        bounds = [highest_cost(self._snapshot, one.body, answers=one.answers) for one in questions]
+        known = [bound for bound in bounds if bound is not None]
+        if len(known) < len(bounds):
+            return End(task, TaskState.FAILED, UNKNOWN_COST)
+        room = await in_database_thread(self._reserve, task, sum(known, NOTHING))
+        if room is Room.NONE:
+            return End(task, TaskState.SKIPPED, SkipReason.BUDGET)
+        if room is Room.LATER:
+            return await self._put_back(task, _ROOM_SECONDS)
+        return await self._asked(task, read.stored)
+
+    def _reserve(self, task: EvaluationTask, amount: Decimal) -> Room:
+        room = money.reserve(task, amount, timezone.now())
+        if room is Room.RESERVED:
+            task.refresh_from_db(fields=["reserved_usd", "reserved_in"])
+        return room
+
+    async def _asked(self, task: EvaluationTask, stored: StoredAnswer) -> End | None:
+        """Asks the evaluator once."""
+        asked = Asked(self._runtime, self._snapshot, str(task.request_id), schema=stored.schema)
+        evaluation = await evaluate(asked, queue.version_of(task).definition, stored.answer)
+        cost = task.reserved_usd if evaluation.cost_usd is None else evaluation.cost_usd
+        error = evaluation.error
+        if error is None:
+            return _end(task, evaluation, cost)
+        if error.type == OUT_OF_BUDGET:
+            return End(task, TaskState.SKIPPED, SkipReason.BUDGET, cost=cost)
+        if error.type == RATE_LIMITED:
+            # Clients come first: the project's judging waits until there is room in its limits.
+            self._pause = min(max(seconds_of(error), 1.0), _MAX_WAIT_SECONDS)
+            return await self._put_back(task, self._pause, cost=cost)
+        if is_passing(error) and task.tries < queue.MAX_TRIES:
+            return await self._put_back(task, _RETRY_SECONDS * task.tries, cost=cost, counts=True)
+        return _end(task, evaluation, cost)
+
+    async def _put_back(
+        self, task: EvaluationTask, seconds: float, *, cost: Decimal = NOTHING, counts: bool = False
+    ) -> End | None:
+        """Lets the task be judged later; it has no end yet."""
+        until = timezone.now() + timedelta(seconds=seconds)
+        await in_database_thread(queue.put_back, task, until=until, cost=cost, counts=counts)
+        return None
+
+
+def _end(task: EvaluationTask, evaluation: Evaluation, cost: Decimal) -> End:
+    if evaluation.score is None:
+        return End(task, TaskState.FAILED, evaluation.reason, judge_model=evaluation.judge_model, cost=cost)
+    return End(
+        task,
+        TaskState.DONE,
+        score=evaluation.score,
+        text=storable(evaluation.detail or evaluation.reason),
+        judge_model=evaluation.judge_model,
+        cost=cost,
+    )
+
+
+def _read_all(batch: Batch, *, keeps_texts: bool) -> Mapping[int, _Read]:
+    """Reads the answers of a batch; those that cannot be read at the moment are left out."""
+    known = queue.known_scores(batch.tasks)
+    found = {task.pk: _Read(end=_known(task, known[task.pk])) for task in batch.tasks if task.pk in known}
+    # Two evaluations may have one answer due for the same version: the second waits for the score of the first.
+    first = {queue.score_id_of(task): task for task in reversed(batch.tasks)}
+    left = [task for task in first.values() if task.pk not in known]
+    keys = [RequestCursor(task.requested_at, task.request_id) for task in left]
+    try:
+        facts = answer_facts(batch.project_id, keys, VERDICTS)
+        bodies = _bodies(batch.project_id, keys)
+    except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
+        logger.warning("evaluations.postponed project_id=%s error=%s", batch.project_id, type(error).__name__)
+        return found
+    for task in left:
+        found[task.pk] = _read(task, facts.get(task.request_id), bodies.get(task.request_id), keeps_texts=keeps_texts)
+    return found
+
+
+def _bodies(project_id: UUID, keys: Sequence[RequestCursor]) -> Mapping[UUID, Payload]:
+    """Returns the bodies by request, those that are too large to be read with others one by one."""
+    times = {key.request_id: key.ts for key in keys}
+    found: dict[UUID, Payload] = {}
+    for request_id, row in get_bodies(project_id, keys).items():
+        alone = get_payload_at(project_id, times[request_id], request_id) if row.is_left_out else None
+        found[request_id] = alone or Payload(row.request, row.response)
+    return found
+
+
+def _known(task: EvaluationTask, score: Score) -> End:
+    return End(
+        task, TaskState.DONE, score=score.score_value, text=score.reason, judge_model=score.judge_model, is_known=True
+    )
+
+
+def _read(task: EvaluationTask, facts: AnswerFacts | None, bodies: Payload | None, *, keeps_texts: bool) -> _Read:
+    version = queue.version_of(task)
+    asks_a_model = version.definition.asks_a_model
+    if len(version.title) > SCORE_NAME_CHARACTERS:
+        return _Read(end=End(task, TaskState.FAILED, NAME_TOO_LONG))
+    if facts is None or bodies is None or (asks_a_model and not keeps_texts):
+        return _Read(end=End(task, TaskState.SKIPPED, SkipReason.NO_TEXT))
+    if asks_a_model and _is_masked(facts):
+        return _Read(end=End(task, TaskState.SKIPPED, SkipReason.MASKED))
+    found = read_stored(
+        bodies.request, bodies.response, finish_reason=facts.finish_reason, completion_tokens=facts.completion_tokens
+    )
+    if isinstance(found, Evaluation):
+        return _Read(end=End(task, TaskState.FAILED, found.reason))
+    return _Read(stored=found)
+
+
+def _is_masked(facts: AnswerFacts) -> bool:
+    """Returns whether a guardrail masked something. Verdicts that cannot be read count as such."""
+    try:
+        verdicts = decode_verdicts(facts.verdicts) if facts.verdicts else []
+    except msgspec.DecodeError:
+        return True
+    return any(one.action is GuardrailAction.MASKED for one in verdicts)
