@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -37,21 +38,27 @@ def reserve(task: EvaluationTask, amount: Decimal, now: datetime) -> Room:
     own = EvaluationBudget.objects.filter(pk=row.pk)
     claimed = EvaluationTask.objects.filter(pk=task.pk, claim=task.claim)
     with transaction.atomic():
+        # Tasks are locked before budgets, as by those who end tasks.
+        if not claimed.update(reserved_usd=amount, reserved_in=row):
+            return Room.LATER  # The claim has run out: another worker may have the task.
         if ledger.reserve(own, amount, limit="budget_usd"):
-            if claimed.update(reserved_usd=amount, reserved_in=row):
-                return Room.RESERVED
-            # The claim has run out: another worker may have the task.
-            ledger.settle(own, reserved=amount, cost=NOTHING)
-            return Room.LATER
+            return Room.RESERVED
+        transaction.set_rollback(True)
     ended = own.filter(reserved_usd=0, spent_out_at=None, budget_usd=row.budget_usd).update(spent_out_at=timezone.now())
     return Room.NONE if ended else Room.LATER
 
 
-def settle(task: EvaluationTask, cost: Decimal) -> None:
-    """Books what the try under way has cost, in the transaction that ends it."""
-    if task.reserved_in_id is not None:
-        rows = EvaluationBudget.objects.filter(pk=task.reserved_in_id)
-        ledger.settle(rows, reserved=task.reserved_usd, cost=cost)
+def settle(costs: Iterable[tuple[EvaluationTask, Decimal]]) -> None:
+    """Books what the tries under way have cost, in the transaction that ends them. The budgets are locked in the order
+    of their keys, so that two workers do not wait for each other."""
+    sums: dict[int, tuple[Decimal, Decimal]] = {}
+    for task, cost in costs:
+        if task.reserved_in_id is not None:
+            reserved, spent = sums.get(task.reserved_in_id, (NOTHING, NOTHING))
+            sums[task.reserved_in_id] = (reserved + task.reserved_usd, spent + cost)
+    for key in sorted(sums):
+        reserved, spent = sums[key]
+        ledger.settle(EvaluationBudget.objects.filter(pk=key), reserved=reserved, cost=spent)
 
 
 def change_budget(evaluation: OnlineEvaluation, now: datetime) -> None:

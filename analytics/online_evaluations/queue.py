@@ -84,9 +84,8 @@ def claim_batch(now: datetime, size: int) -> Batch | None:
     waiting = _open(now).order_by("due_at", "position", "pk")
     while (first := waiting.only("project_id").first()) is not None:
         claim = uuid.uuid4()
-        ids = list(waiting.filter(project_id=first.project_id).values_list("pk", flat=True)[:size])
-        taken = EvaluationTask.objects.filter(pk__in=ids, claim=None, state=TaskState.DUE)
-        if taken.update(claim=claim, claimed_until=now + CLAIM, tries=F("tries") + 1):
+        values = {"claim": claim, "claimed_until": now + CLAIM, "tries": F("tries") + 1}
+        if _update(waiting.filter(project_id=first.project_id), size, **values):
             rows = EvaluationTask.objects.filter(claim=claim).order_by("due_at", "position", "pk")
             return Batch(claim, first.project_id, list(rows.select_related("evaluation", "version__evaluator")))
     return None
@@ -98,17 +97,28 @@ def is_anything_due(now: datetime) -> bool:
 
 def keep_claim(claim: UUID) -> bool:
     """Extends the claim. Returns False if nothing of it is left."""
-    return bool(EvaluationTask.objects.filter(claim=claim).update(claimed_until=timezone.now() + CLAIM))
+    own = EvaluationTask.objects.filter(claim=claim)
+    with transaction.atomic():
+        # Locked in the order of the keys, as by all who change several.
+        list(own.select_for_update().order_by("pk").values_list("pk"))
+        return bool(own.update(claimed_until=timezone.now() + CLAIM))
 
 
 def finish(ends: Iterable[End], now: datetime) -> None:
     """Stores what became of claimed tasks, with their scores and their money, all or nothing. A task that was taken
     away meanwhile, because its request was deleted or its claim had run out, gets no score."""
+    given = list(ends)
     with transaction.atomic():
+        _lock(end.task.pk for end in given)
         by_project: dict[UUID, list[NewScore]] = {}
-        for end in sorted(ends, key=lambda one: one.task.pk):
-            if _ended(end, now) and end.score is not None and not end.is_known:
+        costs: list[tuple[EvaluationTask, Decimal]] = []
+        for end in given:
+            is_own, is_ended = _ended(end, now)
+            if is_own:
+                costs.append((end.task, end.cost))
+            if is_ended and end.score is not None and not end.is_known:
                 by_project.setdefault(end.task.project_id, []).append(_score(end))
+        money.settle(costs)
         for project_id, scores in by_project.items():
             record_scores(project_id=project_id, scores=scores, actor=ACTOR)
 
@@ -119,13 +129,13 @@ def put_back(task: EvaluationTask, *, until: datetime, cost: Decimal = NOTHING, 
         tries = F("tries") if counts else F("tries") - 1
         own = EvaluationTask.objects.filter(pk=task.pk, claim=task.claim)
         if own.update(**_free(cost), tries=tries, not_before=until):
-            money.settle(task, cost)
+            money.settle([(task, cost)])
 
 
 def postpone(project_id: UUID, until: datetime) -> None:
     """Lets everything of a project wait that no worker has."""
     waiting = EvaluationTask.objects.filter(project_id=project_id, state=TaskState.DUE, claim=None)
-    waiting.filter(Q(not_before=None) | Q(not_before__lt=until)).update(not_before=until)
+    _update_all(waiting.filter(Q(not_before=None) | Q(not_before__lt=until)), not_before=until)
 
 
 def known_scores(tasks: Sequence[EvaluationTask]) -> dict[int, Score]:
@@ -158,7 +168,28 @@ def _with_due() -> list[UUID]:
 
 
 def _skip(tasks: QuerySet[EvaluationTask], reason: SkipReason, now: datetime) -> None:
-    tasks.update(state=TaskState.SKIPPED, reason=reason, ended_at=now)
+    _update_all(tasks, state=TaskState.SKIPPED, reason=reason, ended_at=now)
+
+
+def _update_all(tasks: QuerySet[EvaluationTask], **values: object) -> None:
+    """Updates tasks that fall out of the query by it, but for those that somebody else changes at this moment."""
+    while _update(tasks.order_by("pk"), _TASKS_AT_ONCE, **values) == _TASKS_AT_ONCE:
+        pass
+
+
+def _update(tasks: QuerySet[EvaluationTask], size: int, **values: object) -> int:
+    """Updates the first tasks of an ordered query and returns how many. Those that somebody else has locked are left
+    out: two workers that each waited for a row of the other one would end in a deadlock."""
+    with transaction.atomic():
+        ids = list(tasks.select_for_update(skip_locked=True).values_list("pk", flat=True)[:size])
+        # SQLite has no locks of rows: there the query holds for each row once more.
+        again = tasks.order_by().filter(pk__in=ids)
+        return again.update(**values) if ids else 0
+
+
+def _lock(ids: Iterable[int]) -> None:
+    """Locks tasks in the order of their keys."""
+    list(EvaluationTask.objects.select_for_update().filter(pk__in=list(ids)).order_by("pk").values_list("pk"))
 
 
 def _free_abandoned(now: datetime) -> None:
@@ -172,15 +203,15 @@ def _free_abandoned(now: datetime) -> None:
             locked = own.select_for_update().first()
             if locked is None:
                 continue
-            money.settle(locked, locked.reserved_usd)
+            money.settle([(locked, locked.reserved_usd)])
             own.update(**_free(locked.reserved_usd))
             if locked.state == TaskState.DUE and locked.tries >= MAX_TRIES:
                 ended = {"state": TaskState.FAILED, "reason": INTERRUPTED, "ended_at": now}
                 EvaluationTask.objects.filter(pk=task.pk).update(**ended)
 
 
-def _ended(end: End, now: datetime) -> bool:
-    """Ends the task and books its money. Returns False where it was not the worker's any more."""
+def _ended(end: End, now: datetime) -> tuple[bool, bool]:
+    """Ends the task. Returns whether it was still the worker's, and whether it was still due."""
     task = end.task
     own = EvaluationTask.objects.filter(pk=task.pk, claim=task.claim)
     freed = _free(end.cost)
@@ -192,9 +223,7 @@ def _ended(end: End, now: datetime) -> bool:
         judge_model=end.judge_model[:200],
         ended_at=now,
     )
-    if ended or own.update(**freed):
-        money.settle(task, end.cost)
-    return bool(ended)
+    return bool(ended or own.update(**freed)), bool(ended)
 
 
 def _free(cost: Decimal) -> dict[str, object]:

@@ -109,10 +109,14 @@ def skip_tasks_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
     ids = [str(request_id) for request_id in request_ids]
     skipped = 0
     for start in range(0, len(ids), _IDS_AT_ONCE):
-        tasks = EvaluationTask.objects.filter(project_id=project_id, request_id__in=ids[start : start + _IDS_AT_ONCE])
+        some = ids[start : start + _IDS_AT_ONCE]
+        tasks = EvaluationTask.objects.filter(project_id=project_id, request_id__in=some, state=TaskState.DUE)
         # The worker that has one settles its money when the claim is found to be lost.
         ended = {"state": TaskState.SKIPPED, "reason": SkipReason.NO_TEXT, "ended_at": timezone.now()}
-        skipped += tasks.filter(state=TaskState.DUE).update(**ended)
+        with transaction.atomic():
+            # Locked in the order in which workers do, so that neither waits for the other.
+            due = list(tasks.select_for_update().order_by("pk").values_list("pk", flat=True))
+            skipped += EvaluationTask.objects.filter(pk__in=due, state=TaskState.DUE).update(**ended)
     return skipped
 
 

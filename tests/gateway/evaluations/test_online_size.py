@@ -27,7 +27,7 @@ from analytics.online_evaluations.queue import End
 from tests.factories.analytics import make_entry, store
 from tests.fakes.scripted import completion, hang
 from tests.gateway.evaluations.conftest import Scene
-from tests.gateway.evaluations.online import detail, ends, graded, judge, judge_all, spent, take_samples, without_waits
+from tests.gateway.evaluations.online import detail, ends, graded, judge, judge_all, spent, take_samples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -114,13 +114,12 @@ def test_budget__eight_workers_and_nine_hundred_tasks__is_kept_to_the_last_digit
                 if batch is None:
                     if not EvaluationTask.objects.filter(state=TaskState.DUE).exists():
                         return ended
-                    without_waits()
                     continue
                 for task in batch.tasks:
                     bound = Decimal(rng.randrange(1, 20_000_000)).scaleb(-10)
                     room = money.reserve(task, bound, now)
                     if room is money.Room.LATER:
-                        queue.put_back(task, until=now)
+                        queue.put_back(task, until=task.due_at)
                         continue
                     if room is money.Room.NONE:
                         queue.finish([End(task, TaskState.SKIPPED, SkipReason.BUDGET)], now)
