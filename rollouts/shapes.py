@@ -256,9 +256,10 @@ class RolloutSegment(TypedDict):
 
 
 class RolloutWatchMetric(TypedDict):
-    """One metric of the target at 100 %, in the units of the comparison; of `latency_p95` it is the share of answers
-    that were slower than the baseline's 95th percentile. `before` is the baseline's figure of the week before at the
-    same hours of the day. The lower bounds of all metrics hold together, however often one looks. `warned_at` is null
+    """One metric of the target at 100 %, or the mean score of an evaluator, in the units of the comparison; of
+    `latency_p95` it is the share of answers that were slower than the baseline's 95th percentile. `before` is the
+    baseline's figure of the week before at the same hours of the day. The bounds on the side of what is better hold
+    together, however often one looks: those of metrics at 5 %, those of scores at a ninth of it. `warned_at` is null
     unless the watch warned."""
 
     value: float
@@ -281,6 +282,7 @@ class RolloutWatch(TypedDict):
     baseline_request_count: int
     request_count: int
     metrics: dict[str, RolloutWatchMetric]
+    scores: dict[str, RolloutWatchMetric]
 
 
 class RolloutComparison(TypedDict):

@@ -23,7 +23,7 @@ from benchmarks.rollouts.weather import Sky, error_rates
 from benchmarks.rollouts.worlds import Weather
 from rollouts.evaluation import Metric
 from rollouts.evaluation.statistics.reference import Reference, reference_from
-from rollouts.watch.comparison import Week, compared, smallest_difference
+from rollouts.watch.comparison import Week, compared, smallest_difference, subject_of
 from rollouts.watch.hours import Hour, Sums
 
 _HOUR, _DAY, _WEEK = 60, 24, 168
@@ -124,7 +124,7 @@ def simulate(world: World, seed: Sequence[int]) -> Watch:
 
 
 def _hours_until_warned(before: Sequence[Hour], since: Sequence[Hour], metric: Metric) -> int | None:
-    week = Week.of(before, metric)
+    week = Week.of(before, subject_of(metric, cost_allowance=_ALLOWANCE))
     if week is None:
         return None
     requests, total, usual = 0, 0.0, 0.0
@@ -136,7 +136,7 @@ def _hours_until_warned(before: Sequence[Hour], since: Sequence[Hour], metric: M
         # A look at a smaller difference takes its time and cannot warn.
         if not requests or total - usual < requests * smallest_difference(metric, usual / requests, _ALLOWANCE):
             continue
-        look = compared(week, since[:hours], cost_allowance=_ALLOWANCE)
+        look = compared(week, since[:hours])
         if look is not None and look.is_worse:
             return hours
     return None

@@ -33,19 +33,30 @@ def is_watched(row: Rollout) -> bool:
 
 def watch(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
     found = watch_shown(get_rollout(visit.project.pk, rollout_id))
-    return {"watch": found, "rows": list(_rows(found["metrics"])) if found else []}
+    return {"watch": found, "rows": [*_metrics(found["metrics"]), *_scores(found["scores"])] if found else []}
 
 
-def _rows(metrics: Mapping[str, Any]) -> Iterator[_Row]:
+def _metrics(metrics: Mapping[str, Any]) -> Iterator[_Row]:
     for name, one in metrics.items():
-        # The share of slow requests is a rate, and not a latency.
-        unit = "slow" if name == Metric.LATENCY_P95 else name
-        low, high = (change(unit, one["interval"][end]) for end in ("low", "high"))
-        yield _Row(
-            "slower than the usual 95th percentile" if name == Metric.LATENCY_P95 else LABELS[Metric(name)],
-            datetime.fromisoformat(one["warned_at"]) if one["warned_at"] else None,
-            figure(unit, one["value"]),
-            figure(unit, one["before"]),
-            change(unit, one["difference"]),
-            f"{low} to {high}",
-        )
+        if name == Metric.LATENCY_P95:
+            # The share of slow requests is a rate, and not a latency.
+            yield _row("slower than the usual 95th percentile", "slow", one)
+        else:
+            yield _row(LABELS[Metric(name)], name, one)
+
+
+def _scores(scores: Mapping[str, Any]) -> Iterator[_Row]:
+    for title, one in scores.items():
+        yield _row(f"mean score of {title}", "score", one)
+
+
+def _row(name: str, unit: str, one: Mapping[str, Any]) -> _Row:
+    low, high = (change(unit, one["interval"][end]) for end in ("low", "high"))
+    return _Row(
+        name,
+        datetime.fromisoformat(one["warned_at"]) if one["warned_at"] else None,
+        figure(unit, one["value"]),
+        figure(unit, one["before"]),
+        change(unit, one["difference"]),
+        f"{low} to {high}",
+    )

@@ -13,19 +13,18 @@ from gateway.alerts.messages import one_line, utc
 from gateway.alerts.recipients import deliveries_of_project
 from gateway.tables.alert import AlertDelivery
 from gateway.tables.figure_alert import AlertEvent
-from rollouts.evaluation import Metric
-from rollouts.evaluation.explanation import LABELS
 from rollouts.models import Rollout
+from rollouts.watch.shown import labels_of
 
 logger = logging.getLogger("gateway.alerts")
 
 
-def raise_of_watch(rollout: Rollout, metrics: Sequence[Metric], at: datetime, **_: Any) -> None:
+def raise_of_watch(rollout: Rollout, names: Sequence[str], at: datetime, **_: Any) -> None:
     """Makes the event with its deliveries in the caller's transaction, so that it comes once for each warning."""
     event = AlertEvent(project_id=rollout.project_id, rollout=rollout, kind=AlertEvent.Kind.ROLLOUT)
     project, name = one_line(rollout.project.name), one_line(rollout.name)
-    names = ", ".join(LABELS[metric].lower() for metric in metrics)
-    sentence = f"The target of the rollout {name} does worse at 100 % than the version before it: {names}."
+    worse_in = ", ".join(labels_of(names))
+    sentence = f"The target of the rollout {name} does worse at 100 % than the version before it: {worse_in}."
     page = public_url() + address_if_there("rollouts_rollout_change", rollout.pk)
     event.subject = f"{project}: rollout {name} does worse at 100 %"
     event.text = f"{sentence}\nNothing was changed.\n{page}\n"
@@ -36,7 +35,7 @@ def raise_of_watch(rollout: Rollout, metrics: Sequence[Metric], at: datetime, **
         "project_name": rollout.project.name,
         "rollout_id": str(rollout.pk),
         "rollout_name": rollout.name,
-        "metrics": [metric.value for metric in metrics],
+        "metrics": list(names),
         "message": sentence,
         "url": page,
         "at": utc(at),

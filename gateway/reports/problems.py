@@ -184,10 +184,10 @@ def _rollouts(question: _Question) -> Iterator[Problem]:
 
 def _watches(question: _Question) -> Iterator[Problem]:
     for row in warned_watches(question.project_id, limit=_MAX_EACH):
-        metrics = ", ".join(metric.value.replace("_", " ") for metric in row.metrics)
+        worse_in = ", ".join(row.worse_in)
         yield _problem(
             "rollout_watch_warned",
-            f"The target of the rollout {row.name} does worse at 100 % than the version before it: {metrics}.",
+            f"The target of the rollout {row.name} does worse at 100 % than the version before it: {worse_in}.",
             subject=str(row.rollout_id),
             at=row.at,
         )

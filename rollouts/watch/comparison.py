@@ -1,4 +1,5 @@
-"""The target at 100 % against the baseline's last week: a confidence sequence of their difference, by metric.
+"""The target at 100 % against the baseline's last week: a confidence sequence of their difference, by metric and by
+evaluator.
 
 No two hours are alike: traffic, its mix and the provider's state change. So the unit is the hour, and what hours differ
 by is part of the variance, from the week itself and from the hours since. See docs/rollouts.md#at-100-.
@@ -7,7 +8,7 @@ by is part of the variance, from the week itself and from the hours since. See d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rollouts.evaluation import Metric
@@ -19,6 +20,7 @@ from rollouts.evaluation.policy import (
     RATE_SIZE,
     RATES,
 )
+from rollouts.evaluation.quality.rules import QUALITY_SIZE
 from rollouts.evaluation.statistics.intervals import half_width
 from rollouts.watch.hours import WATCHED, Hour, Sums
 
@@ -39,8 +41,9 @@ _MIN_DEVIATION = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One metric: `value` of the target, `before` of the baseline at the same hours of the day, and the lower and upper
-    bound of their difference. `is_worse` means that the target is worse by more than chance and by enough to matter."""
+    """One subject: `value` of the target, `before` of the baseline at the same hours of the day, and the lower and
+    upper bound of their difference. `is_worse` means that the target is worse by more than chance and by enough to
+    matter."""
 
     value: float
     before: float
@@ -53,24 +56,64 @@ class Compared:
         return self.value - self.before
 
 
-def compared(week: Week, after: Sequence[Hour], *, cost_allowance: float) -> Compared | None:
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is compared: a metric, or the scores of an evaluator by what they lack to the best one.
+
+    `sums` reads it from an hour. Of a rate the values are 0 and 1, and `least_events` of them have to be 1. `allowed`
+    and `smallest` return, by the usual value, how much more is allowed and the smallest difference that is worth a
+    warning. `misses` is the probability that the interval ever leaves out the true difference on its lower side.
+    """
+
+    name: str
+    sums: Callable[[Hour], Sums | None]
+    is_rate: bool
+    least_events: int
+    allowed: Callable[[float], float]
+    smallest: Callable[[float], float]
+    misses: float
+
+
+def subject_of(metric: Metric, *, cost_allowance: float) -> Subject:
+    return Subject(
+        metric.value,
+        lambda hour: hour.sums.get(metric),
+        is_rate=metric in RATES or metric is Metric.LATENCY_P95,
+        least_events=RATE_COUNT_SIZE if metric in RATES else 0,
+        allowed=lambda usual: cost_allowance * usual if metric is Metric.COST else 0.0,
+        smallest=lambda usual: smallest_difference(metric, usual, cost_allowance),
+        misses=MISSES,
+    )
+
+
+def subject_of_scores(title: str, *, of: int) -> Subject:
+    """Returns the scores of one of so many evaluators, which share what one metric may miss."""
+    return Subject(
+        title,
+        lambda hour: hour.losses.get(title),
+        is_rate=False,
+        least_events=0,
+        allowed=lambda usual: 0.0,
+        smallest=lambda usual: QUALITY_SIZE,
+        misses=MISSES / of,
+    )
+
+
+def compared(week: Week, after: Sequence[Hour]) -> Compared | None:
     """Returns the comparison, or None while the target has too few requests or hours."""
-    metric = week.metric
-    since = [(hour, sums) for hour, sums in _of_metric(after, metric) if week.knows(hour)]
+    subject = week.subject
+    since = [(hour, sums) for hour, sums in _of_subject(after, subject) if week.knows(hour)]
     number = sum(sums.requests for _, sums in since)
     if number < MIN_REQUESTS or len(since) < MIN_HOURS:
         return None
     value = sum(sums.total for _, sums in since) / number
     usual = math.fsum(sums.requests * week.mean_at(hour) for hour, sums in since) / number
     noise = week.noise(since, value - usual)
-    half = half_width(noise, _TIGHTEST_AT * week.noise_of_a_day / noise, MISSES)
+    half = half_width(noise, _TIGHTEST_AT * week.noise_of_a_day / noise, subject.misses)
     difference = value - usual
     low, high = difference - half, difference + half
-    allowed = cost_allowance * usual if metric is Metric.COST else 0.0
-    events = sum(sums.total for _, sums in since)
-    is_worse = low > allowed and difference >= smallest_difference(metric, usual, cost_allowance)
-    if metric in RATES:
-        is_worse = is_worse and events >= RATE_COUNT_SIZE
+    is_worse = low > subject.allowed(usual) and difference >= subject.smallest(usual)
+    is_worse = is_worse and sum(sums.total for _, sums in since) >= subject.least_events
     return Compared(value, usual, low, high, is_worse)
 
 
@@ -96,10 +139,10 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """One metric of the time before. `within` is the variance of one value, `between` that of the means of hours, and
+    """One subject in the time before. `within` is the variance of one value, `between` that of the means of hours, and
     `persistence` is by how much spells of several hours raise the latter."""
 
-    metric: Metric
+    subject: Subject
     groups: Mapping[int, _Group]
     hours_of_day: frozenset[int]
     is_matched: bool
@@ -111,9 +154,9 @@ class Week:
     persistence: float
 
     @classmethod
-    def of(cls, before: Sequence[Hour], metric: Metric) -> Week | None:
-        """Returns None for fewer than two hours that have requests with this metric."""
-        known = _of_metric(before, metric)
+    def of(cls, before: Sequence[Hour], subject: Subject) -> Week | None:
+        """Returns None for fewer than two hours that have requests with this subject."""
+        known = _of_subject(before, subject)
         if len(known) < 2:
             return None
         is_matched = known[-1][0] - known[0][0] + 1 >= MATCHED_HOURS
@@ -122,11 +165,11 @@ class Week:
             hour: (sums.requests, sums.total - sums.requests * groups[_key(hour, is_matched)].mean)
             for hour, sums in known
         }
-        within = _within([sums for _, sums in known], metric)
+        within = _within([sums for _, sums in known], is_rate=subject.is_rate)
         share = {hour: 1 - sums.requests / groups[_key(hour, is_matched)].requests for hour, sums in known}
         between = _between(residuals, share, within)
         return cls(
-            metric,
+            subject,
             groups,
             frozenset(hour % _DAY for hour, _ in known),
             is_matched,
@@ -173,8 +216,9 @@ class Week:
         return whole * (1 + self.hours / _DAY)
 
 
-def _of_metric(hours: Sequence[Hour], metric: Metric) -> list[tuple[int, Sums]]:
-    return [(one.hour, one.sums[metric]) for one in hours if metric in one.sums and one.sums[metric].requests]
+def _of_subject(hours: Sequence[Hour], subject: Subject) -> list[tuple[int, Sums]]:
+    found = ((one.hour, subject.sums(one)) for one in hours)
+    return [(hour, sums) for hour, sums in found if sums is not None and sums.requests]
 
 
 def _key(hour: int, is_matched: bool) -> int:
@@ -196,10 +240,10 @@ def _groups(known: Iterable[tuple[int, Sums]], *, is_matched: bool) -> Mapping[i
     }
 
 
-def _within(known: Sequence[Sums], metric: Metric) -> float:
+def _within(known: Sequence[Sums], *, is_rate: bool) -> float:
     number = sum(sums.requests for sums in known)
     total, squares = math.fsum(sums.total for sums in known), math.fsum(sums.squares for sums in known)
-    if metric in RATES or metric is Metric.LATENCY_P95:
+    if is_rate:
         rate = (total + 0.5) / (number + 1)
         return rate * (1 - rate)
     mean = total / number

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from analytics.online_evaluations.hourly import ScoreSource
 from rollouts.evaluation import Metric
 from rollouts.evaluation.statistics.reference import Reference
 
@@ -35,20 +36,23 @@ class Hour:
 
     hour: int
     sums: Mapping[Metric, Sums] = field(default_factory=dict)
+    # What the scores of requests lack to the best one, by title of the evaluator.
+    losses: Mapping[str, Sums] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
     """The baseline's last week before the target got all of the traffic. Without a reference there were too few answers
-    or prices, and latency or cost is not watched."""
+    or prices, and latency or cost is not watched. `scores` are those that the baseline had."""
 
     hours: tuple[Hour, ...] = ()
     latency: Reference | None = None
     cost: Reference | None = None
+    scores: tuple[ScoreSource, ...] = ()
 
     @property
     def requests(self) -> int:
-        return sum(one.sums[Metric.UNANSWERED].requests for one in self.hours)
+        return request_count(self.hours)
 
     @property
     def span(self) -> int:
@@ -58,3 +62,7 @@ class Before:
     @property
     def is_enough(self) -> bool:
         return self.span >= _MIN_HOURS or self.requests >= _MIN_REQUESTS
+
+
+def request_count(hours: Iterable[Hour]) -> int:
+    return sum(one.sums[Metric.UNANSWERED].requests for one in hours if Metric.UNANSWERED in one.sums)

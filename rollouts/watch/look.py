@@ -12,13 +12,13 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from analytics.queries.variants.by_record import visible_until
-from rollouts.evaluation import Action, Metric, from_json, to_json
+from rollouts.evaluation import Action, from_json, to_json
 from rollouts.models import Rollout, RolloutStage, RolloutWatch
 from rollouts.signals import watch_warned
 from rollouts.states import TERMINAL, Status
 from rollouts.verdicts.evaluate import closed_until, each_in_turn
 from rollouts.verdicts.policies import policy_of
-from rollouts.watch.comparison import Compared, Week, compared
+from rollouts.watch.comparison import Compared, Week, compared, subject_of, subject_of_scores
 from rollouts.watch.hours import LASTS, WATCHED, Before, Hour
 from rollouts.watch.reading import read_before, read_since
 
@@ -69,7 +69,7 @@ def _look(rollout: Rollout, watch: RolloutWatch, end: datetime) -> None:
     before = from_json(Before, watch.before)
     hours = [from_json(Hour, one) for one in watch.hours]
     if before.is_enough:
-        hours += read_since(rollout, before, watch.through, end)
+        hours = list(read_since(rollout, before, hours, watch.since, watch.through, end))
     _save(rollout, watch, before, hours, end)
 
 
@@ -100,33 +100,40 @@ def _save(rollout: Rollout, seen: RolloutWatch, before: Before, hours: Sequence[
     """Stores the look, unless another process took it meanwhile."""
     found = _compared(rollout, before, hours)
     policy = policy_of(rollout)
+    ignored = {metric.value for metric in WATCHED if policy.action(metric) is Action.IGNORE}
     with transaction.atomic():
         watch = RolloutWatch.objects.select_for_update().get(pk=seen.pk)
         if watch.through != seen.through:
             return
         worse = [
-            metric
-            for metric, one in found.items()
-            if one.is_worse and metric.value not in watch.warned_at and policy.action(metric) is not Action.IGNORE
+            name for name, one in found.items() if one.is_worse and name not in watch.warned_at and name not in ignored
         ]
         watch.hours, watch.through = [to_json(one) for one in hours], end
-        watch.figures = {metric.value: to_json(one) for metric, one in found.items()}
-        watch.warned_at = {**watch.warned_at, **{metric.value: end.isoformat() for metric in worse}}
+        watch.figures = {name: to_json(one) for name, one in found.items()}
+        watch.warned_at = {**watch.warned_at, **{name: end.isoformat() for name in worse}}
         watch.save()
         if worse:
-            watch_warned.send(sender=Rollout, rollout=rollout, metrics=worse, at=end)
-    for metric in worse:
+            watch_warned.send(sender=Rollout, rollout=rollout, names=worse, at=end)
+    for name in worse:
         logger.warning(
-            "rollout.watch_warned project_id=%s rollout_id=%s metric=%s", rollout.project_id, rollout.pk, metric.value
+            "rollout.watch_warned project_id=%s rollout_id=%s metric=%s",
+            rollout.project_id,
+            rollout.pk,
+            "_".join(name.split()),
         )
 
 
-def _compared(rollout: Rollout, before: Before, hours: Sequence[Hour]) -> Mapping[Metric, Compared]:
+def _compared(rollout: Rollout, before: Before, hours: Sequence[Hour]) -> Mapping[str, Compared]:
+    """Returns what can be compared: metrics by their values, and scores by the titles of their evaluators."""
     allowance = policy_of(rollout).cost_allowance
-    found: dict[Metric, Compared] = {}
-    for metric in WATCHED:
-        week = Week.of(before.hours, metric)
-        one = compared(week, hours, cost_allowance=allowance) if week else None
+    subjects = [
+        *(subject_of(metric, cost_allowance=allowance) for metric in WATCHED),
+        *(subject_of_scores(one.title, of=len(before.scores)) for one in before.scores),
+    ]
+    found: dict[str, Compared] = {}
+    for subject in subjects:
+        week = Week.of(before.hours, subject)
+        one = compared(week, hours) if week else None
         if one is not None:
-            found[metric] = one
+            found[subject.name] = one
     return found

@@ -1,10 +1,13 @@
-"""The hours of the baseline and of the target from the request log."""
+"""The hours of the baseline and of the target, from the request log and from online evaluations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from analytics.online_evaluations.hourly import HourOfScores, ScoredVersion, ScoreSource, hourly_scores, score_sources
 from analytics.queries.variants.by_hour import HourSums, ValueLimits, Version, hour_sums, usual_of
 from analytics.queries.variants.outcomes import LONG_WAIT_MS
 from rollouts.evaluation import Metric
@@ -15,6 +18,9 @@ from rollouts.verdicts.minutes import ordered
 from rollouts.watch.hours import Before, Hour, Sums
 
 _WEEK = timedelta(days=7)
+_HOUR_SECONDS = 3600
+_SCORES_COME_WITHIN = timedelta(hours=26)
+"""How long after its request a score may come: users have a day for theirs."""
 
 
 def read_before(rollout: Rollout, since: datetime) -> Before:
@@ -24,14 +30,43 @@ def read_before(rollout: Rollout, since: datetime) -> Before:
     start = since - _WEEK
     usual = usual_of(version, start, since, log_ratio=LOG_RATIO)
     latency, cost = reference_from(ordered(usual.latency)), reference_from(ordered(usual.cost))
-    return Before(_hours(version, start, since, latency, cost), latency, cost)
+    scored = ScoredVersion(rollout.project_id, rollout.config_id, version.number, start, since)
+    scores = tuple(score_sources(scored))
+    hours = _with_scores(_hours(version, start, since, latency, cost), scored, scores)
+    return Before(hours, latency, cost, scores)
 
 
-def read_since(rollout: Rollout, before: Before, start: datetime, end: datetime) -> tuple[Hour, ...]:
-    """Returns the hours of the target from `start` up to, not including, `end`. Raises AnalyticsUnavailableError and
+def read_since(
+    rollout: Rollout, before: Before, known: Sequence[Hour], since: datetime, start: datetime, end: datetime
+) -> tuple[Hour, ...]:
+    """Returns the hours of the target since it gets all of the traffic: those that are known, with the scores that have
+    come meanwhile, and those from `start` up to, not including, `end`. Raises AnalyticsUnavailableError and
     AnalyticsLimitError."""
     version = Version(rollout.project_id, rollout.config_id, rollout.target_version.number)
-    return _hours(version, start, end, before.latency, before.cost)
+    hours = (*known, *_hours(version, start, end, before.latency, before.cost))
+    scored_from = max(since, start - _SCORES_COME_WITHIN)
+    scored = ScoredVersion(rollout.project_id, rollout.config_id, version.number, scored_from, end)
+    return _with_scores(hours, scored, before.scores)
+
+
+def _with_scores(hours: Iterable[Hour], scored: ScoredVersion, sources: Iterable[ScoreSource]) -> tuple[Hour, ...]:
+    """Returns the hours with the scores of this time in place of those that they had of it. The hour in which the time
+    starts keeps its own, unless all of it belongs to the time."""
+    first = math.ceil(scored.start.timestamp() / _HOUR_SECONDS)
+    found = {one.hour: replace(one, losses={}) if one.hour >= first else one for one in hours}
+    for source, scores in hourly_scores(scored, sources).items():
+        for scored_hour in scores:
+            number = int(scored_hour.began_at.timestamp()) // _HOUR_SECONDS
+            if number >= first:
+                hour = found.get(number, Hour(number))
+                found[number] = replace(hour, losses={**hour.losses, source.title: _loss(scored_hour)})
+    return tuple(found[number] for number in sorted(found))
+
+
+def _loss(scores: HourOfScores) -> Sums:
+    """Returns what the scores lack to 1."""
+    squares = scores.number - 2 * scores.total + scores.squares
+    return Sums(scores.number, scores.number - scores.total, max(0.0, squares))
 
 
 def _hours(

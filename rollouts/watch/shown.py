@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from rollouts.evaluation import Metric, from_json
 from rollouts.evaluation.explanation import LABELS
 from rollouts.models import Rollout, RolloutWatch
 from rollouts.watch.comparison import Compared
-from rollouts.watch.hours import LASTS, Before, Hour
+from rollouts.watch.hours import LASTS, Before, Hour, request_count
 
 CONFIDENCE = 0.95
 
@@ -21,11 +21,11 @@ _COST_UNIT = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A target that does worse at 100 % than the baseline did: the metrics, and the time of the first warning."""
+    """A target that does worse at 100 % than the baseline did: in what, as people read it, and since when."""
 
     rollout_id: UUID
     name: str
-    metrics: tuple[Metric, ...]
+    worse_in: tuple[str, ...]
     at: datetime
 
 
@@ -43,11 +43,18 @@ def watch_shown(rollout: Rollout) -> dict[str, Any] | None:
         "until": rollout.ended_at + LASTS if rollout.ended_at else None,
         "ended_at": watch.ended_at,
         "baseline_request_count": before.requests,
-        "request_count": sum(
-            hour.sums[Metric.UNANSWERED].requests for hour in (from_json(Hour, one) for one in watch.hours)
-        ),
+        "request_count": request_count(from_json(Hour, one) for one in watch.hours),
         "metrics": dict(_metrics(watch)),
+        "scores": dict(_scores(watch, before)),
     }
+
+
+def labels_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Returns metrics as people read them, in order, and then the evaluators by their titles."""
+    given = set(names)
+    metrics = [label.lower() for metric, label in LABELS.items() if metric.value in given]
+    titles = given - {metric.value for metric in Metric}
+    return (*metrics, *(f"scores of {title}" for title in sorted(titles)))
 
 
 def warned_watches(project_id: UUID, *, limit: int) -> list[Warned]:
@@ -62,7 +69,7 @@ def warned_watches(project_id: UUID, *, limit: int) -> list[Warned]:
         Warned(
             rollout_id,
             name,
-            tuple(metric for metric in Metric if metric.value in warned_at),
+            labels_of(warned_at),
             min(map(datetime.fromisoformat, warned_at.values())),
         )
         for rollout_id, name, warned_at in rows[:limit]
@@ -83,7 +90,7 @@ def _explanation(rollout: Rollout, watch: RolloutWatch, before: Before) -> str:
             f" {before.span} hours, and 1,000 requests or three days are needed."
         )
     if watch.warned_at:
-        names = ", ".join(label.lower() for metric, label in LABELS.items() if metric.value in watch.warned_at)
+        names = ", ".join(labels_of(watch.warned_at))
         return (
             f"{target.capitalize()} does worse than {baseline} did in the week before: {names}. Nothing was changed;"
             " decide whether the version or something else is the cause."
@@ -96,17 +103,26 @@ def _explanation(rollout: Rollout, watch: RolloutWatch, before: Before) -> str:
 def _metrics(watch: RolloutWatch) -> Iterator[tuple[str, dict[str, Any]]]:
     """Returns the metrics in order, because databases sort the members of objects."""
     for metric in Metric:
-        if metric.value not in watch.figures:
-            continue
-        one = from_json(Compared, watch.figures[metric.value])
-        unit = _COST_UNIT if metric is Metric.COST else 1.0
-        yield (
-            metric.value,
-            {
-                "value": one.value * unit,
-                "before": one.before * unit,
-                "difference": one.difference * unit,
-                "interval": {"low": one.low * unit, "high": one.high * unit, "confidence": CONFIDENCE},
-                "warned_at": watch.warned_at.get(metric.value),
-            },
-        )
+        if metric.value in watch.figures:
+            one = from_json(Compared, watch.figures[metric.value])
+            unit = _COST_UNIT if metric is Metric.COST else 1.0
+            yield metric.value, _shown(one, unit, 0.0, watch.warned_at.get(metric.value))
+
+
+def _scores(watch: RolloutWatch, before: Before) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Returns the mean scores. They were compared by what they lack to the best one."""
+    for title in (source.title for source in before.scores):
+        if title in watch.figures:
+            one = from_json(Compared, watch.figures[title])
+            yield title, _shown(one, -1.0, 1.0, watch.warned_at.get(title))
+
+
+def _shown(one: Compared, unit: float, origin: float, warned_at: str | None) -> dict[str, Any]:
+    low, high = sorted((one.low * unit, one.high * unit))
+    return {
+        "value": origin + one.value * unit,
+        "before": origin + one.before * unit,
+        "difference": one.difference * unit,
+        "interval": {"low": low, "high": high, "confidence": CONFIDENCE},
+        "warned_at": warned_at,
+    }

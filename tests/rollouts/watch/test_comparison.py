@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from rollouts.evaluation import Metric
-from rollouts.watch.comparison import MISSES, Compared, Week, compared
+from rollouts.watch.comparison import MISSES, Compared, Week, compared, subject_of
 from rollouts.watch.hours import Hour, Sums
 
 WEEK = 168
@@ -27,8 +27,8 @@ def rates(shares: Iterable[float], *, first: int = 0, requests: int = 600) -> li
 
 
 def looked(before: Sequence[Hour], since: Sequence[Hour], metric: Metric = Metric.UNANSWERED) -> Compared | None:
-    week = Week.of(before, metric)
-    return compared(week, since, cost_allowance=0.25) if week else None
+    week = Week.of(before, subject_of(metric, cost_allowance=0.25))
+    return compared(week, since) if week else None
 
 
 def by_day(hour: int, night: float = 0.01, day: float = 0.08) -> float:

@@ -157,7 +157,7 @@ def test_watch__warned__listed_on_home_and_shown_on_the_page(failing: Rollout, c
     listed = find_problems(failing.project_id, TimeRange(now - HOUR, now))["problems"]
     [problem] = [one for one in listed if one["kind"] == "rollout_watch_warned"]
     assert problem["subject"] == str(failing.pk)
-    assert "Shorter does worse at 100 % than the version before it: unanswered, error rate." in problem["message"]
+    assert "Shorter does worse at 100 % than the version before it: unanswered, errors." in problem["message"]
 
     client.force_login(make_staff(Role.READER, failing.project))
     page: Any = client.get(f"/admin/rollouts/rollout/{failing.pk}/change/", {"project": str(failing.project_id)})
