@@ -12,17 +12,7 @@ from django.db.models.functions import TruncHour
 
 from analytics.models import EvaluationTask
 from analytics.models.online_evaluations import TaskState
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreSource:
-    """Scores that can be compared: of one online evaluation, by one version of its evaluator and one judge's model.
-    `title` is `evaluator@version`."""
-
-    evaluation_id: UUID
-    version_id: UUID
-    judge_model: str
-    title: str
+from analytics.online_evaluations.score_source import ScoreSource
 
 
 @dataclass(frozen=True, slots=True)

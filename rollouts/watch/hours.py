@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from analytics.online_evaluations.hourly import ScoreSource
+from analytics.online_evaluations.score_source import ScoreSource
 from rollouts.evaluation import Metric
 from rollouts.evaluation.statistics.reference import Reference
 

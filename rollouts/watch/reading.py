@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from analytics.online_evaluations.hourly import HourOfScores, ScoredVersion, ScoreSource, hourly_scores, score_sources
+from analytics.online_evaluations.hourly import HourOfScores, ScoredVersion, hourly_scores, score_sources
+from analytics.online_evaluations.score_source import ScoreSource
 from analytics.queries.variants.by_hour import HourSums, ValueLimits, Version, hour_sums, usual_of
 from analytics.queries.variants.outcomes import LONG_WAIT_MS
 from rollouts.evaluation import Metric
