@@ -48,7 +48,8 @@ class OnlineEvaluation(models.Model):
     """An evaluator that scores a sample of the answers while they are served.
 
     `filter` holds parameters of `GET requests` as texts. `version` is null for the newest of the evaluator. `matched`
-    takes as many answers of both arms of each rollout, and none else.
+    takes as many answers of both arms of each rollout, and none else. Of the answers that are due a share `label_share`
+    is due for a person, too; null for none.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -58,6 +59,7 @@ class OnlineEvaluation(models.Model):
     filter = models.JSONField(default=dict)
     rate = models.FloatField()
     matched = models.BooleanField(default=False)
+    label_share = models.FloatField(null=True)
     # Null for an evaluator that asks no model.
     monthly_budget_usd = models.DecimalField(max_digits=20, decimal_places=10, null=True)
     state = models.CharField(max_length=7, choices=EvaluationState, default=EvaluationState.ACTIVE)
@@ -110,6 +112,10 @@ class EvaluationTask(models.Model):
     `due_at` is the end of the minute in which the request was recorded, and `position` the first 63 bits of the hash
     that decided; tasks are judged in the order of both. `cost_usd` is what all tries cost, with what was reserved for
     those whose worker died.
+
+    `label_due` says that a person is to label the answer, which is decided with the sample, by a share of
+    `label_share`. `label` is what the first person said, from 0 to 1, the best, and counts in the minute of
+    `labelled_at`.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -128,6 +134,10 @@ class EvaluationTask(models.Model):
     state = models.CharField(max_length=7, choices=TaskState, default=TaskState.DUE)
     reason = models.CharField(max_length=REASON_CHARACTERS, blank=True, default="")
     score = models.FloatField(null=True)
+    label_due = models.BooleanField(default=False, db_default=False)
+    label_share = models.FloatField(null=True)
+    label = models.FloatField(null=True)
+    labelled_at = models.DateTimeField(null=True)
     judge_model = models.CharField(max_length=JUDGE_MODEL_CHARACTERS, blank=True, default="")
     cost_usd = models.DecimalField(max_digits=20, decimal_places=10, default=0)
     tries = models.PositiveSmallIntegerField(default=0)
@@ -157,6 +167,16 @@ class EvaluationTask(models.Model):
                 fields=["rollout_id", "due_at"],
                 condition=Q(rollout_id__isnull=False),
                 name="evaluation_tasks_of_rollout",
+            ),
+            models.Index(
+                fields=["project", "due_at"],
+                condition=Q(label_due=True, labelled_at__isnull=True),
+                name="evaluation_tasks_to_label",
+            ),
+            models.Index(
+                fields=["rollout_id", "labelled_at"],
+                condition=Q(rollout_id__isnull=False, labelled_at__isnull=False),
+                name="evaluation_tasks_labelled",
             ),
         ]
 

@@ -15,6 +15,7 @@ QUEUE_NAME_CHARACTERS = 100
 INSTRUCTIONS_CHARACTERS = 10_000
 ACTOR_CHARACTERS = 200
 USERNAME_CHARACTERS = 150
+ARM_CHARACTERS = 60
 
 _SCORE_NAME_CHARACTERS = 100
 
@@ -63,6 +64,8 @@ class ReviewQueue(models.Model):
     evaluator = models.ForeignKey(
         "analytics.Evaluator", on_delete=models.SET_NULL, null=True, blank=True, related_name="review_queues"
     )
+    # Its items are the answers that online evaluations of the evaluator have due for a person, as they become due.
+    due_labels = models.BooleanField(default=False, db_default=False)
     state = models.CharField(max_length=6, choices=QueueState, default=QueueState.OPEN)
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
@@ -82,12 +85,17 @@ class ReviewQueue(models.Model):
 
 
 class ReviewItem(models.Model):
-    """One request of a queue. `ts` is the time of the request, and `position` its place in the queue from 1."""
+    """One request of a queue. `ts` is the time of the request, and `position` its place in the queue from 1. `opinion`
+    is 2 where a second person scores what a first one has scored."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     queue = models.ForeignKey(ReviewQueue, on_delete=models.CASCADE, related_name="items")
     position = models.PositiveIntegerField()
     request_id = models.UUIDField()
+    opinion = models.PositiveSmallIntegerField(default=1, db_default=1)
+    # Of a due label: the arm, which nobody who labels may see, and until when the label counts.
+    arm = models.CharField(max_length=ARM_CHARACTERS, blank=True, default="", db_default="")
+    counts_until = models.DateTimeField(null=True)
     ts = models.DateTimeField()
     state = models.CharField(max_length=7, choices=ItemState, default=ItemState.OPEN)
     # The username of the person whom the item is for; empty for everybody.
@@ -104,7 +112,7 @@ class ReviewItem(models.Model):
         ordering = ["position"]
         default_permissions = ()
         constraints = [
-            models.UniqueConstraint(fields=["queue", "request_id"], name="one_review_item_per_request"),
+            models.UniqueConstraint(fields=["queue", "request_id", "opinion"], name="one_review_item_per_opinion"),
             models.UniqueConstraint(fields=["queue", "position"], name="one_review_item_per_position"),
         ]
         indexes = [

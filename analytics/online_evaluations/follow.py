@@ -22,7 +22,7 @@ from analytics.models import EvaluationTask, OnlineEvaluation
 from analytics.models.evaluators import EvaluatorState
 from analytics.models.online_evaluations import EvaluationState
 from analytics.online_evaluations import reading
-from analytics.online_evaluations.sampling import Answered, Due, matched_sample, sample
+from analytics.online_evaluations.sampling import Answered, Due, is_label_due, matched_sample, sample
 from analytics.online_evaluations.selectors import version_of
 from analytics.online_evaluations.services import minute_of
 from analytics.parameters.requests import RequestParameters
@@ -117,7 +117,9 @@ def _sampled(evaluation: OnlineEvaluation, block: Sequence[Answered]) -> list[Du
 
 
 def _task(evaluation: OnlineEvaluation, version_id: UUID, due_at: datetime, due: Due) -> EvaluationTask:
-    answered = due.answered
+    answered, share = due.answered, evaluation.label_share
+    unit = answered.rollout_id if evaluation.matched else evaluation.pk
+    label_due = is_label_due(unit, evaluation.evaluator_id, answered.request_id, share)
     return EvaluationTask(
         project_id=evaluation.project_id,
         evaluation=evaluation,
@@ -131,6 +133,8 @@ def _task(evaluation: OnlineEvaluation, version_id: UUID, due_at: datetime, due:
         variant=answered.variant,
         due_at=due_at,
         position=due.position,
+        label_due=label_due,
+        label_share=share,
     )
 
 

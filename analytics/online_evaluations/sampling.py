@@ -1,7 +1,7 @@
-"""Which answers are due to be scored: decided by a hash of ids alone, never by an answer. Pure.
+"""Which answers are due to be scored and labelled: decided by hashes of ids alone, never by an answer or a score. Pure.
 
-The hash is SHA-256 of `<unit>:eval:<evaluator>:<request>`. The unit of a matched sample is the rollout, else the
-evaluation. A block is a minute of record: the answers whose rows came into the request log in it.
+The hash of the sample is SHA-256 of `<unit>:eval:<evaluator>:<request>`. The unit of a matched sample is the rollout,
+else the evaluation. A block is a minute of record: the answers whose rows came into the request log in it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,13 @@ class Due:
 
 def position_of(unit: UUID, evaluator_id: UUID, request_id: UUID) -> int:
     """Returns the first 63 bits of the hash, which are uniform."""
-    digest = sha256(f"{unit}:eval:{evaluator_id}:{request_id}".encode()).digest()
-    return int.from_bytes(digest[:8]) >> (64 - _BITS)
+    return _bits(f"{unit}:eval:{evaluator_id}:{request_id}")
+
+
+def is_label_due(unit: UUID, evaluator_id: UUID, request_id: UUID, share: float | None) -> bool:
+    """Returns whether a person is to label an answer that is due. The hash is another one than that of the sample, so
+    that those with a label are a fair sample of those that are due."""
+    return share is not None and _bits(f"{unit}:label:{evaluator_id}:{request_id}") < _below(share)
 
 
 def sample(block: Iterable[Answered], *, evaluation_id: UUID, evaluator_id: UUID, rate: float) -> list[Due]:
@@ -81,6 +86,10 @@ def _hashed(rows: Iterable[Answered], unit: UUID, evaluator_id: UUID) -> Sequenc
     """Returns the answers in the order of their hashes."""
     found = (Due(one, position_of(unit, evaluator_id, one.request_id)) for one in rows)
     return sorted(found, key=lambda one: (one.position, one.answered.request_id))
+
+
+def _bits(text: str) -> int:
+    return int.from_bytes(sha256(text.encode()).digest()[:8]) >> (64 - _BITS)
 
 
 def _below(rate: float) -> int:

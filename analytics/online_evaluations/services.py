@@ -28,7 +28,7 @@ logger = logging.getLogger("analytics.online_evaluations")
 
 MAX_ACTIVE = 5
 
-_CHANGEABLE = ("filter", "rate", "monthly_budget_usd", "matched", "state")
+_CHANGEABLE = ("filter", "rate", "monthly_budget_usd", "matched", "label_share", "state")
 _IDS_AT_ONCE = 500
 
 
@@ -43,6 +43,7 @@ class NewOnlineEvaluation:
     version: int | None = None
     monthly_budget_usd: Decimal | None = None
     matched: bool = False
+    label_share: float | None = None
 
 
 def create_online_evaluation(*, project_id: UUID, new: NewOnlineEvaluation, actor: str) -> OnlineEvaluation:
@@ -59,6 +60,7 @@ def create_online_evaluation(*, project_id: UUID, new: NewOnlineEvaluation, acto
             filter=dict(new.filter),
             rate=new.rate,
             matched=new.matched,
+            label_share=new.label_share,
             monthly_budget_usd=new.monthly_budget_usd,
             created_by=actor,
             created_at=now,

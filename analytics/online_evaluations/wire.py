@@ -29,6 +29,7 @@ class OnlineEvaluationEntry(TypedDict):
     filter: dict[str, Any]
     rate: float
     matched: bool
+    label_share: float | None
     monthly_budget_usd: float | None
     state: str
     created_by: str
@@ -85,6 +86,7 @@ def evaluation_entry(row: OnlineEvaluation) -> OnlineEvaluationEntry:
         "filter": row.filter,
         "rate": row.rate,
         "matched": row.matched,
+        "label_share": row.label_share,
         "monthly_budget_usd": None if row.monthly_budget_usd is None else float(row.monthly_budget_usd),
         "state": row.state,
         "created_by": row.created_by,

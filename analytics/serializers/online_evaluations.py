@@ -67,6 +67,22 @@ def _rate_field(**options: Any) -> NumberField:
     return NumberField(min_value=0, max_value=1, help_text="The share of the answers that is scored.", **options)
 
 
+def _label_share_field(**options: Any) -> NumberField:
+    return NumberField(
+        max_value=1,
+        required=False,
+        allow_null=True,
+        validators=[_above_zero],
+        help_text="The share of what is due that a person is to label, too, above 0; null for none.",
+        **options,
+    )
+
+
+def _above_zero(value: float) -> None:
+    if value <= 0:
+        raise serializers.ValidationError("Must be above 0, or null for no labels.")
+
+
 def _budget_field(**options: Any) -> MoneyField:
     return MoneyField(
         max_value=MAX_BUDGET_USD,
@@ -93,6 +109,7 @@ class NewOnlineEvaluationSerializer(_Fields):
     matched = serializers.BooleanField(
         required=False, default=False, help_text="As many answers of both arms of each rollout, and no others."
     )
+    label_share = _label_share_field(default=None)
 
     @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -110,4 +127,5 @@ class OnlineEvaluationChangeSerializer(_Fields):
     rate = _rate_field(required=False)
     monthly_budget_usd = _budget_field()
     matched = serializers.BooleanField(required=False)
+    label_share = _label_share_field()
     state = serializers.ChoiceField(required=False, choices=STATES)

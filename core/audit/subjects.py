@@ -168,7 +168,8 @@ SUBJECTS: Mapping[str, Subject] = {
         "evaluator version", ("number", "definition", "good_from"), project="evaluator.project_id"
     ),
     "analytics.onlineevaluation": Subject(
-        "online evaluation", ("evaluator_id", "version_id", "filter", "rate", "monthly_budget_usd", "matched", "state")
+        "online evaluation",
+        ("evaluator_id", "version_id", "filter", "rate", "monthly_budget_usd", "matched", "label_share", "state"),
     ),
     "gateway.experiment": Subject("experiment", ("name", "state", "item_limit", "judge"), label="name"),
     "analytics.tracedestination": Subject(

@@ -81,6 +81,9 @@ def test_create__minimal__is_active_and_has_nothing_due(api: APIClient, project:
         ({"evaluator_id": str(uuid4())}, "evaluator_id"),
         ({"version": 2}, "version"),
         ({"monthly_budget_usd": -1}, "monthly_budget_usd"),
+        ({"label_share": 0}, "label_share"),
+        ({"label_share": 1.01}, "label_share"),
+        ({"label_share": "some"}, "label_share"),
         ({"colour": "red"}, "colour"),
     ],
 )
@@ -126,6 +129,16 @@ def test_change__takes_what_is_given_and_refuses_what_does_not_fit(api: APIClien
     assert (changed["rate"], changed["matched"], changed["filter"]) == (0.5, True, {"user_id": "ann"})
     assert api.patch(path, {"filter": {"variant": "target"}}, format="json").status_code == 400
     assert api.patch(path, {"state": "deleted"}, format="json").status_code == 400
+
+
+def test_label_share__is_given_changed_and_taken_away(api: APIClient, project: Project) -> None:
+    made = api.post(PATH, body(project, label_share=0.2), format="json").json()
+    path = f"{PATH}/{made['id']}"
+
+    assert (made["label_share"], api.post(PATH, body(project), format="json").json()["label_share"]) == (0.2, None)
+    for share in (1, None):
+        assert api.patch(path, {"label_share": share}, format="json").json()["label_share"] == share
+    assert api.patch(path, {"label_share": -0.1}, format="json").status_code == 400
 
 
 def test_delete__is_gone_and_belongs_to_nobody_else(api: APIClient, project: Project) -> None:

@@ -14,6 +14,7 @@ from analytics.models import EvaluationTask, OnlineEvaluation
 from analytics.monitoring import EVALUATIONS
 from analytics.online_evaluations import follow, reading
 from analytics.online_evaluations.follow import follow_log
+from analytics.online_evaluations.sampling import is_label_due
 from analytics.online_evaluations.selectors import backlog
 from analytics.online_evaluations.services import NewOnlineEvaluation, create_online_evaluation, minute_of
 from core.models import Project
@@ -128,6 +129,25 @@ def test_late_record__is_sampled_in_the_minute_in_which_it_comes(project: Projec
     assert due() == ids
     task = EvaluationTask.objects.get()
     assert task.due_at - task.requested_at > timedelta(minutes=3)
+
+
+def test_labels__are_decided_with_the_task_and_stay_when_the_share_changes(project: Project, tmp_path: Path) -> None:
+    row = evaluation(project, label_share=0.5)
+    ids = stored(project, tmp_path, 40)
+    follow_log(over())
+    expected = {one for one in ids if is_label_due(row.pk, row.evaluator_id, UUID(one), 0.5)}
+
+    def labelled() -> set[str]:
+        return {str(one) for one in EvaluationTask.objects.filter(label_due=True).values_list("request_id", flat=True)}
+
+    assert labelled() == expected
+    OnlineEvaluation.objects.update(label_share=None, sampled_until=row.sampled_until)
+    stored(project, tmp_path, 3)
+    follow_log(over())
+
+    assert labelled() == expected
+    shares = EvaluationTask.objects.order_by("pk").values_list("label_share", flat=True)
+    assert (len(expected) in range(5, 36), list(shares)) == (True, [0.5] * 40 + [None] * 3)
 
 
 def test_unreadable_filter__stops_nobody_else(project: Project, tmp_path: Path) -> None:

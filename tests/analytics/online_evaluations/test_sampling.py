@@ -11,7 +11,15 @@ from uuid import UUID
 
 import pytest
 
-from analytics.online_evaluations.sampling import MAX_PER_BLOCK, Answered, Due, matched_sample, position_of, sample
+from analytics.online_evaluations.sampling import (
+    MAX_PER_BLOCK,
+    Answered,
+    Due,
+    is_label_due,
+    matched_sample,
+    position_of,
+    sample,
+)
 
 EVALUATION, EVALUATOR, ROLLOUT = UUID(int=1), UUID(int=2), UUID(int=3)
 NOTHING = UUID(int=0)
@@ -40,6 +48,32 @@ def test_position__is_the_beginning_of_the_documented_hash() -> None:
     digest = sha256(f"{ROLLOUT}:eval:{EVALUATOR}:{request_id}".encode()).hexdigest()
 
     assert position_of(ROLLOUT, EVALUATOR, request_id) == int(digest[:16], 16) // 2
+
+
+def test_label__is_due_by_the_documented_hash() -> None:
+    request_id = UUID("01890000-0000-7000-8000-000000000001")
+    digest = sha256(f"{ROLLOUT}:label:{EVALUATOR}:{request_id}".encode()).hexdigest()
+    place = int(digest[:16], 16) / 2**64
+
+    assert is_label_due(ROLLOUT, EVALUATOR, request_id, place + 1e-9)
+    assert not is_label_due(ROLLOUT, EVALUATOR, request_id, place - 1e-9)
+    assert is_label_due(ROLLOUT, EVALUATOR, request_id, 1)
+    assert not is_label_due(ROLLOUT, EVALUATOR, request_id, None)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_labels__of_the_sample__are_a_fair_share_of_low_and_of_high_hashes(share: float) -> None:
+    """Those that the sample took all have low hashes of its own: a dependence would make all or none of them due."""
+    rng = random.Random(13)
+    rows = [answered(rng) for _ in range(20_000)]
+    due = sample(rows[:10_000], evaluation_id=EVALUATION, evaluator_id=EVALUATOR, rate=0.05)
+    due += sample(rows[10_000:], evaluation_id=EVALUATION, evaluator_id=EVALUATOR, rate=0.05)
+
+    ids = [one.answered.request_id for one in sorted(due, key=lambda one: one.position)]
+
+    for half in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):
+        labelled = sum(is_label_due(EVALUATION, EVALUATOR, one, share) for one in half)
+        assert abs(labelled - share * len(half)) <= 5 * (len(half) * share * (1 - share)) ** 0.5
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.01, 0.1, 0.5, 1.0])
