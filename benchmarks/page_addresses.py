@@ -26,9 +26,10 @@ _PROMPT, _QUEUE, _EVALUATOR = "benchmark", "benchmark", "benchmark"
 
 
 def prepare_records(project_id: UUID) -> None:
-    """Makes a prompt with two versions, a review queue and an evaluator, unless they are there."""
+    """Makes a prompt with two versions, a review queue and an online evaluation, unless they are there."""
     from analytics.evaluators.services import NewVersion, create_evaluator
     from analytics.models import Evaluator, ReviewQueue
+    from analytics.online_evaluations.services import NewOnlineEvaluation, create_online_evaluation
     from analytics.queries.request_filters import RequestFilter
     from analytics.reviews.services import NewQueue, create_queue
     from prompts.content.version import VersionContent
@@ -47,7 +48,9 @@ def prepare_records(project_id: UUID) -> None:
         create_queue(project_id=project_id, new=queue, actor="benchmark")
     if not Evaluator.objects.for_project(project_id).filter(name=_EVALUATOR).exists():
         first = NewVersion({"value": "parcel"})
-        create_evaluator(project_id=project_id, name=_EVALUATOR, kind="contains", first=first, actor="benchmark")
+        made = create_evaluator(project_id=project_id, name=_EVALUATOR, kind="contains", first=first, actor="benchmark")
+        sampled = NewOnlineEvaluation(evaluator_id=made.pk, rate=0.5)
+        create_online_evaluation(project_id=project_id, new=sampled, actor="benchmark")
 
 
 async def page_addresses(

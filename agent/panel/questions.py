@@ -70,6 +70,14 @@ _QUESTIONS: Mapping[str, Sequence[str]] = {
     ),
     "evaluators": ("Which evaluators are there?", "What could an evaluator look for in these answers?"),
     "evaluator": ("What does this evaluator look for?", "Which answers would it call bad?"),
+    "online_evaluations": (
+        "What is scored while it is served, and what does it cost?",
+        "Why do some of the answers that are due have no score?",
+    ),
+    "online_evaluation": (
+        "How far is this online evaluation, and what is missing?",
+        "How did its scores change this week?",
+    ),
     "datasets": ("Which requests are worth an item of a data set?", "Which data sets are there?"),
     "dataset": ("What do the items of this data set ask?", "Which items expect no answer?"),
     "experiments": ("Which versions passed their experiments?", "Which experiments are worth another look, and why?"),

@@ -11,8 +11,8 @@ from agent.turn.fence import Fence
 AREAS = {
     "project:read": "the project, its settings, keys and integrations",
     "llm:read": (
-        "sessions, requests, search in them, scores, evaluators, data sets, experiments, prompts with their versions, "
-        "rollouts, models and prices"
+        "sessions, requests, search in them, scores, evaluators, online evaluations, data sets, experiments, prompts "
+        "with their versions, rollouts, models and prices"
     ),
     "observability:read": "metrics, latency of providers, spans and logs of a session, errors",
     "billing:read": "cost by day and by model, budgets and the forecast for the month",

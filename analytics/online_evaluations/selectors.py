@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, F, Max, Min, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from analytics.models import EvaluationBudget, EvaluationTask, EvaluatorVersion, OnlineEvaluation
@@ -16,7 +17,10 @@ from analytics.models.online_evaluations import EvaluationState, TaskState
 from analytics.online_evaluations.errors import OnlineEvaluationNotFoundError
 from analytics.online_evaluations.money import month_of
 
+_MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
+_NOTHING = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +42,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The tasks of an evaluation. `last_hour` counts those that ended in it, and as `due` those that came due in it and
-    still are. The money is that of this month."""
+    """How far the tasks of an evaluation are, and its money: `spent_usd` and `reserved_usd` of this month,
+    `last_day_usd` of what ended in the last 24 hours."""
 
     counts: Counts
     last_hour: Counts
@@ -47,11 +51,16 @@ class Progress:
     spent_usd: Decimal
     reserved_usd: Decimal
     is_spent_out: bool
+    last_day_usd: Decimal
 
 
 def list_online_evaluations(project_id: UUID) -> QuerySet[OnlineEvaluation]:
-    """Returns the evaluations of a project, the latest first."""
+    """Returns the evaluations of a project, the latest first, each with the number of the version that scores now as
+    `scoring_number`."""
     rows = OnlineEvaluation.objects.for_project(project_id).exclude(state=EvaluationState.DELETED)
+    versions = EvaluatorVersion.objects.filter(evaluator=OuterRef("evaluator")).order_by().values("evaluator")
+    newest = versions.annotate(newest=Max("number")).values("newest")
+    rows = rows.annotate(scoring_number=Coalesce(F("version__number"), Subquery(newest)))
     return rows.select_related("evaluator", "version").order_by("-created_at", "-id")
 
 
@@ -71,26 +80,50 @@ def version_of(evaluation: OnlineEvaluation) -> EvaluatorVersion:
     return evaluation.evaluator.versions.select_related("evaluator").order_by("-number")[0]
 
 
+def scoring_number_of(evaluation: OnlineEvaluation) -> int:
+    """Returns the number of the version that scores now, of a row of `list_online_evaluations`."""
+    number: int = evaluation.scoring_number  # type: ignore[attr-defined]  # Annotated there.
+    return number
+
+
 def progress_of(evaluation: OnlineEvaluation, now: datetime | None = None) -> Progress:
+    return progress_of_several([evaluation], now)[evaluation.pk]
+
+
+def progress_of_several(evaluations: Iterable[OnlineEvaluation], now: datetime | None = None) -> dict[UUID, Progress]:
+    """Returns the progress of each, by id, in as many queries as for one."""
     moment = now or timezone.now()
-    tasks = EvaluationTask.objects.filter(evaluation=evaluation)
+    ids = [row.pk for row in evaluations]
+    tasks = EvaluationTask.objects.filter(evaluation__in=ids).order_by()
     due = tasks.filter(state=TaskState.DUE)
+    everything = _counted(tasks)
     in_hour = _counted(tasks.filter(ended_at__gte=moment - _HOUR))
-    month = EvaluationBudget.objects.filter(evaluation=evaluation, month=month_of(moment)).first()
-    return Progress(
-        counts=_counts(_counted(tasks)),
-        last_hour=_counts([*in_hour, *_counted(due.filter(due_at__gte=moment - _HOUR))]),
-        oldest_due_at=due.aggregate(oldest=Min("due_at"))["oldest"],
-        spent_usd=month.spent_usd if month is not None else Decimal(0),
-        reserved_usd=month.reserved_usd if month is not None else Decimal(0),
-        is_spent_out=month is not None and month.spent_out_at is not None,
-    )
+    # What waits for users comes due a day later.
+    due_in_hour = _counted(due.filter(due_at__gte=moment - _HOUR, due_at__lte=moment + _MINUTE))
+    by_evaluation = due.values_list("evaluation_id")
+    oldest = dict(by_evaluation.annotate(oldest=Min("due_at")))
+    costs = dict(tasks.filter(ended_at__gte=moment - _DAY).values_list("evaluation_id").annotate(cost=Sum("cost_usd")))
+    months = EvaluationBudget.objects.filter(evaluation__in=ids, month=month_of(moment))
+    by_month = {month.evaluation_id: month for month in months}
+    return {
+        one: Progress(
+            counts=_counts(everything.get(one, ())),
+            last_hour=_counts([*in_hour.get(one, ()), *due_in_hour.get(one, ())]),
+            oldest_due_at=oldest.get(one),
+            spent_usd=by_month[one].spent_usd if one in by_month else _NOTHING,
+            reserved_usd=by_month[one].reserved_usd if one in by_month else _NOTHING,
+            is_spent_out=one in by_month and by_month[one].spent_out_at is not None,
+            last_day_usd=costs.get(one) or _NOTHING,
+        )
+        for one in ids
+    }
 
 
 def backlog(limit: int) -> list[tuple[UUID, UUID, int, datetime]]:
     """Returns project, evaluation, number of due tasks and when the oldest came due, of the `limit` evaluations with
-    the oldest ones."""
-    rows = EvaluationTask.objects.filter(state=TaskState.DUE).order_by().values("project_id", "evaluation_id")
+    the oldest ones. What still waits for users is no backlog."""
+    due = EvaluationTask.objects.filter(state=TaskState.DUE, due_at__lte=timezone.now()).order_by()
+    rows = due.values("project_id", "evaluation_id")
     found = rows.annotate(due=Count("pk"), oldest=Min("due_at")).order_by("oldest")[:limit]
     return [(row["project_id"], row["evaluation_id"], row["due"], row["oldest"]) for row in found]
 
@@ -98,9 +131,12 @@ def backlog(limit: int) -> list[tuple[UUID, UUID, int, datetime]]:
 _Counted = Sequence[tuple[str, str, int]]
 
 
-def _counted(tasks: QuerySet[EvaluationTask]) -> _Counted:
-    found = tasks.order_by().values("state", "reason").annotate(count=Count("pk"))
-    return [(row["state"], row["reason"], row["count"]) for row in found]
+def _counted(tasks: QuerySet[EvaluationTask]) -> dict[UUID, list[tuple[str, str, int]]]:
+    """Returns state, reason and number of tasks, by evaluation."""
+    found: dict[UUID, list[tuple[str, str, int]]] = {}
+    for one, *counted in tasks.values_list("evaluation_id", "state", "reason").annotate(count=Count("pk")):
+        found.setdefault(one, []).append((counted[0], counted[1], counted[2]))
+    return found
 
 
 def _counts(rows: _Counted) -> Counts:

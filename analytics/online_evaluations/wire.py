@@ -9,7 +9,7 @@ from uuid import UUID
 
 from analytics.models import OnlineEvaluation
 from analytics.models.online_evaluations import SkipReason
-from analytics.online_evaluations.selectors import Counts, Progress, version_of
+from analytics.online_evaluations.selectors import Counts, Progress, scoring_number_of
 
 
 class EvaluatedBy(TypedDict):
@@ -60,7 +60,8 @@ class TaskCounts(TypedDict):
 
 class OnlineEvaluationDetail(OnlineEvaluationEntry):
     """`spent_usd` and `reserved_usd`, for what is being judged, are of this month of UTC; once `is_spent_out`, nothing
-    more is judged in it. Minutes of record before `sampled_until` are sampled."""
+    more is judged in it. `last_day_usd` is what the tasks cost that ended in the last 24 hours. Minutes of record
+    before `sampled_until` are sampled."""
 
     tasks: TaskCounts
     last_hour: TaskCounts
@@ -69,19 +70,20 @@ class OnlineEvaluationDetail(OnlineEvaluationEntry):
     spent_usd: float
     reserved_usd: float
     is_spent_out: bool
+    last_day_usd: float
 
 
 def evaluation_entry(row: OnlineEvaluation) -> OnlineEvaluationEntry:
-    version = version_of(row)
+    number = scoring_number_of(row)
     return {
         "id": row.pk,
         "evaluator": {
             "evaluator_id": row.evaluator_id,
             "name": row.evaluator.name,
             "kind": row.evaluator.kind,
-            "version": version.number,
+            "version": number,
             "is_newest": row.version_id is None,
-            "title": f"{row.evaluator.name}@{version.number}",
+            "title": f"{row.evaluator.name}@{number}",
         },
         "filter": row.filter,
         "rate": row.rate,
@@ -104,6 +106,7 @@ def evaluation_detail(row: OnlineEvaluation, progress: Progress) -> OnlineEvalua
         "spent_usd": float(progress.spent_usd),
         "reserved_usd": float(progress.reserved_usd),
         "is_spent_out": progress.is_spent_out,
+        "last_day_usd": float(progress.last_day_usd),
     }
 
 

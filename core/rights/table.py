@@ -147,6 +147,7 @@ TOOLS: Mapping[str, Right] = {
     **_each(READ, "get_error_breakdown get_provider_latency list_problems get_score_metrics get_feedback_metrics"),
     **_each(READ, "list_bad_ratings"),
     **_each(READ, "list_error_groups list_review_queues get_review_agreement list_evaluators get_evaluator"),
+    **_each(READ, "list_online_evaluations get_online_evaluation"),
     # As in the API, the texts of an experiment's items are null for a reader without content.
     **_each(READ, "list_datasets list_experiments get_experiment list_experiment_items"),
     **_each(EDIT, "estimate_experiment"),
@@ -213,7 +214,7 @@ PAGES: Mapping[str, Right] = {
     **_each(ADMINISTER, "settings audit members provider_keys provider_key api_keys trace_destinations"),
     **_each(ADMINISTER, "alert_channels"),
     **_each(READ, "analytics_requests_detail rollouts connect"),
-    **_each(READ, "prompts prompt evaluators evaluator experiments experiment"),
+    **_each(READ, "prompts prompt evaluators evaluator experiments experiment online_evaluations online_evaluation"),
     **_each(EDIT, "prompt_editor prompt_new evaluator_form experiment_form"),
     **_each(READ, "sessions session search"),
     **_each(READ, "reviews review datasets dataset alerts alert assignments request_link"),

@@ -46,6 +46,7 @@ GROUPS = (
         (
             Entry("Prompts", "prompts", "m"),
             Entry("Evaluators", "evaluators"),
+            Entry("Online evaluations", "online_evaluations"),
             Entry("Experiments", "experiments", "t"),
             Entry("Rollouts", "rollouts", "o"),
             Entry("Reviews", "reviews", "v"),

@@ -37,6 +37,7 @@ def test_every_page_is_opened_over_a_small_history(tmp_path: Path) -> None:
         "prompt_editor",
         "rollout_form",
         "evaluator",
+        "online_evaluation",
         "evaluator_form",
         "experiment_form",
     }

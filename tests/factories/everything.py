@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.services import create_conversation
-from analytics.models import Deletion, Evaluator, Feedback, ReviewQueue, TraceDestination
+from analytics.models import Deletion, Evaluator, Feedback, OnlineEvaluation, ReviewQueue, TraceDestination
 from core.models import Host, Membership, Project, Team
 from core.roles import Role
 from gateway.models import GatewaySettings
@@ -20,6 +20,7 @@ from tests.factories.core import make_key, make_staff
 from tests.factories.dashboards import make_dashboard
 from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
+from tests.factories.online_evaluations import make_online_evaluation
 from tests.factories.prompts import make_config
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
@@ -91,7 +92,14 @@ def _of_analytics(project: Project) -> dict[str, Any]:
 
 def _of_evaluators(project: Project) -> dict[str, Any]:
     evaluator = Evaluator.objects.filter(project=project).first() or make_evaluator(project)
-    return {"analytics_evaluator": evaluator, "analytics_evaluatorversion": evaluator.versions.first()}
+    evaluation = OnlineEvaluation.objects.filter(project=project).first() or make_online_evaluation(
+        evaluator, due=1, done=2, failed=1, skipped=1
+    )
+    return {
+        "analytics_evaluator": evaluator,
+        "analytics_evaluatorversion": evaluator.versions.first(),
+        "analytics_onlineevaluation": evaluation,
+    }
 
 
 def _of_prompts(project: Project) -> dict[str, Any]:

@@ -210,6 +210,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "experiment_id": Experiment.objects.get_or_create(project=project, defaults={"item_limit": 1})[0].pk,
         "version_id": rows["prompts_promptversion"].pk,
         "evaluator_id": rows["analytics_evaluator"].pk,
+        "evaluation_id": rows["analytics_onlineevaluation"].pk,
         "alert_id": FigureAlert.objects.filter(project=project).values_list("pk", flat=True)[0],
     }
 

@@ -47,6 +47,8 @@ BEHIND = {
     "evaluators": Behind("listEvaluators"),
     "evaluator": Behind("getEvaluator", "createEvaluatorVersion"),
     "evaluator_form": Behind("createEvaluator", "createEvaluator"),
+    "online_evaluations": Behind("listOnlineEvaluations", "createOnlineEvaluation"),
+    "online_evaluation": Behind("getOnlineEvaluation", "changeOnlineEvaluation"),
     "experiments": Behind("listExperiments"),
     "experiment": Behind("getExperiment", "pickExperimentWinner"),
     "experiment_form": Behind("createExperiment", "createExperiment"),

@@ -98,6 +98,8 @@ def arguments(service: GatewayService, gateway: Gateway, spool: Path) -> dict[st
     queue = gateway.manage("POST", "reviews", rubric).json()
     greets = {"name": "greets", "kind": "contains", "definition": {"value": "hello"}}
     evaluator = gateway.manage("POST", "evaluators", greets).json()
+    sampled = {"evaluator_id": evaluator["id"], "rate": 0.5}
+    evaluation = gateway.manage("POST", "online-evaluations", sampled).json()
     dataset = gateway.manage("POST", "datasets", {"name": "refunds"}).json()
     item = {"messages": [{"role": "user", "content": "Where is my refund?"}]}
     gateway.manage("POST", f"datasets/{dataset['id']}/items", {"items": [item]})
@@ -114,6 +116,7 @@ def arguments(service: GatewayService, gateway: Gateway, spool: Path) -> dict[st
         "get_user_spend": {"user_id": USER},
         "get_review_agreement": {"queue_id": queue["id"]},
         "get_evaluator": {"evaluator_id": evaluator["id"]},
+        "get_online_evaluation": {"evaluation_id": evaluation["id"]},
         "list_dataset_items": {"dataset_id": dataset["id"]},
         "get_experiment": {"experiment_id": experiment["id"]},
         "list_experiment_items": {"experiment_id": experiment["id"]},

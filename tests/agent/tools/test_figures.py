@@ -268,6 +268,14 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "get_review_agreement": _review_agreement,
     "list_evaluators": _same_list("list_evaluators", f"{LLM}/evaluators", state="active", kind="contains"),
     "get_evaluator": _same("get_evaluator", f"{LLM}/evaluators/{{world.evaluator_id}}", evaluator_id=_evaluator_id),
+    "list_online_evaluations": _same_list(
+        "list_online_evaluations", f"{LLM}/online-evaluations", state="active", evaluator_id=_evaluator_id
+    ),
+    "get_online_evaluation": _same(
+        "get_online_evaluation",
+        f"{LLM}/online-evaluations/{{world.evaluation_id}}",
+        evaluation_id=lambda world: world.evaluation_id,
+    ),
     "list_datasets": _same_list("list_datasets", f"{LLM}/datasets"),
     "list_dataset_items": _same_list(
         "list_dataset_items", f"{LLM}/datasets/{{world.dataset_id}}/items", query={}, dataset_id=_dataset_id

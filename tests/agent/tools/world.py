@@ -41,6 +41,7 @@ from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
+from tests.factories.online_evaluations import make_online_evaluation
 from tests.factories.prompts import make_config, make_version
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
@@ -76,6 +77,10 @@ class World:
     @property
     def evaluator_id(self) -> str:
         return str(self.project.evaluators.values_list("pk", flat=True)[0])
+
+    @property
+    def evaluation_id(self) -> str:
+        return str(self.project.online_evaluations.values_list("pk", flat=True)[0])
 
     @property
     def dataset_id(self) -> str:
@@ -116,6 +121,7 @@ class World:
     def names(self) -> list[str]:
         """Returns all names by which arguments can refer to this project: ids, and names that people chose."""
         ids = [*self.version_ids, *self.request_ids, self.evaluator_id, self.dataset_id, self.experiment_id]
+        ids.append(self.evaluation_id)
         found = [self.project.pk, self.config.pk, self.rollout.pk, *ids]
         texts = [self.project.name, self.config.name, self.rollout.name, self.session_id, self.model]
         texts += [f"{self.marker}-user", f"{self.marker}-score", f"{self.marker}_code", f"{self.marker}-requested"]
@@ -147,7 +153,8 @@ def make_world(spool: Path, marker: str) -> World:
     dataset = make_dataset(project, items=2, about=marker, name=f"{marker}-set")
     _try(project, marker, dataset)
     make_queue(project, request_ids=request_ids[:2], name=f"{marker}-queue", score_name=f"{marker}-score")
-    make_evaluator(project, name=f"{marker}-evaluator", value=marker)
+    scorer = make_evaluator(project, name=f"{marker}-evaluator", value=marker)
+    make_online_evaluation(scorer, due=1, done=2, failed=1)
     _trace(project, marker)
     return World(marker, project, now, config, rollout, request_ids, _client(project), secret)
 

@@ -35,6 +35,8 @@ class Everything(Team):
         self.experiment = self._experiment()
         rule = {"name": "names the parcel", "kind": "contains", "definition": {"value": "parcel"}}
         self.evaluator = self.call("POST", "../evaluators", rule)
+        sampled = {"evaluator_id": self.evaluator["id"], "rate": 0.5}
+        self.evaluation = self.call("POST", "../online-evaluations", sampled)
         self.queue = self.call("POST", "../reviews", {"name": "Helpful?", "score_name": "helpful", "kind": "boolean"})
         made = self.call("POST", "../datasets", {"name": "Taken"})
         self.call("POST", f"../datasets/{made['id']}/items/from-requests", {"limit": 5})

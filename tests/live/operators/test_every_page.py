@@ -56,6 +56,7 @@ _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     ("/admin/evaluators/new/?kind=contains&", "Make the evaluator", {}),
     ("/admin/evaluators/new/?kind=judge&", "Room for one more criterion and label", {}),
     ("/admin/evaluators/new/?kind=length&", "Try it", {"At most": "50"}),
+    ("/admin/online-evaluations/?", "Begin to score", {"Budget of a month": "-1"}),
     ("/admin/experiments/new/?", "Start", {}),
     ("/admin/reviews/?", "Make the queue", {}),
     ("/admin/datasets/?", "Make the data set", {}),
