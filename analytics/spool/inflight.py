@@ -166,7 +166,9 @@ class InflightTable:
         return slot
 
     def allocate(self, slot: int, request_id: str, allocation: InflightAllocation) -> None:
-        """Notes, once for each request, the allocation of a rollout for the request in `slot`."""
+        """Notes the allocation of a rollout for the request in `slot`, unless it is noted already."""
+        if slot in self._allocations:
+            return
         own = self._take()
         start = own * _SLOT.size
         _ALLOCATION.pack_into(

@@ -35,10 +35,11 @@ async def count(workspace: Path, stack: ExitStack, repeat: int) -> list[Figures]
     plain = await asyncio.to_thread(service.start, mock_port)
     limited = await asyncio.to_thread(service.start_limited, mock_port, plain)
     surfaces = await asyncio.to_thread(service.start_surfaces, mock_port, plain)
+    prompts = await asyncio.to_thread(service.start_prompts, mock_port, plain)
     probed, valgrind = service.start_worker("probed"), _under_valgrind(service)
     await asyncio.to_thread(probed.wait_ready)
     _set_up_django(service)
-    counting = Counting(service, steps, plain, limited, surfaces, probed, valgrind)
+    counting = Counting(service, steps, plain, limited, surfaces, prompts, probed, valgrind)
     runs = [await counting.run() for _ in range(repeat)]
     while bounds.load().broken(_least(runs)) and len(runs) < repeat + _MAX_MORE_RUNS:
         runs.append(await counting.run())

@@ -48,6 +48,7 @@ class Counting:
     plain: Endpoint
     limited: Endpoint
     surfaces: Mapping[str, Endpoint]
+    prompts: Mapping[str, Endpoint]
     probed: ExtraWorker
     valgrind: ExtraWorker | NotCountedError
 
@@ -155,9 +156,12 @@ class Counting:
         figures.add("chunk", await per_chunk(plain, self.steps, read, batches=1))
         # These are steadier: a turn of the loop serves many, and one long batch holds what the clock does on average.
         figures.add("request_of_64", await per_request(plain, read, batches=1, size=9, connections=64))
-        for name in ("messages_native", "responses_native"):
-            surface = worker.endpoint(self.surfaces[name])
-            figures.add(f"{name}_of_64", await per_request(surface, read, batches=1, size=9, connections=64))
+        others = {name: self.surfaces[name] for name in ("messages_native", "responses_native")}
+        for name, endpoint in {**others, **self.prompts}.items():
+            figures.add(
+                f"{name}_of_64",
+                await per_request(worker.endpoint(endpoint), read, batches=1, size=9, connections=64),
+            )
         figures.add("chunk_of_64", await per_chunk(plain, self.steps, read, batches=1, at_once=64))
         figures.add("kb_beyond_the_first", await _per_kilobyte(plain, read))
         counter.switch("off")

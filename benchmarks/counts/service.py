@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint
-from benchmarks.targets.ours import Ours, OursLimits, add_integration, set_limits
+from benchmarks.targets.ours import Ours, OursLimits, add_integration, add_prompt, roll_out, set_limits
 from benchmarks.targets.surfaces import SURFACES
 from tests.services import Service, start_postgresql
 from tests.stores import shared_secrets
@@ -87,6 +87,23 @@ class Counted(Ours):
                 headers={**plain.headers, **authorization},
             )
             for target in SURFACES
+        }
+
+    def start_prompts(self, mock_port: int, plain: Endpoint) -> dict[str, Endpoint]:
+        """Returns the endpoints of requests that name a managed prompt without variables, one whose active version they
+        get and one in a rollout, by name. They are those of a project of its own."""
+        made = self._bootstrap([sys.executable, str(self.source / "manage.py")], {}, "prompts")
+        authorization = {"authorization": f"Bearer {made['api_key']}"}
+        api, headers = f"http://127.0.0.1:{plain.port}/api/llm", {**authorization, "x-project-id": made["project_id"]}
+        self._prepare(api, mock_port, headers)
+        text = "You work for Acme. Be kind, and brief, and exact. " + "Stay polite. " * 20
+        add_prompt(api, "prompt", text, headers)
+        roll_out(api, "rollout", text, headers)
+        return {
+            name: replace(
+                plain, headers={**plain.headers, **authorization}, fields={"prompt_config": name, "user": "user-1"}
+            )
+            for name in ("prompt", "rollout")
         }
 
     def start_worker(self, name: str, *, under: Callable[[Path], list[str]] = lambda _: []) -> ExtraWorker:

@@ -162,18 +162,7 @@ class OursPrompt(Ours):
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
         super()._prepare(api, mock_port, headers)
         text = "You work for {{ company }}. Be kind to {{ user_name }}, and brief, and exact. " + "Stay polite. " * 20
-        config = _post(f"{api}/prompts/configs", {"name": "bench"}, headers)["id"]
-        versions = [_post(f"{api}/prompts/configs/{config}/versions", {"system_prompt": text}, headers) for _ in "12"]
-        body = {
-            "config_id": config,
-            "target_version_id": versions[1]["id"],
-            "name": "bench",
-            "mode": "manual",
-            "allocation_type": "user_sticky",
-            "stages": [{"weight": 50}],
-        }
-        rollout = _post(f"{api}/prompts/rollouts", body, headers)["id"]
-        _post(f"{api}/prompts/rollouts/{rollout}/start", {}, headers)
+        roll_out(api, "bench", text, headers)
 
 
 class OursLimits(Ours):
@@ -244,6 +233,28 @@ def set_limits(api: str, headers: dict[str, str]) -> None:
     }
     (key,) = _post(f"{api}/keys", None, headers, method="GET")["results"]
     _post(f"{api}/keys/{key['id']}", of_key, headers, method="PATCH")
+
+
+def add_prompt(api: str, name: str, text: str, headers: dict[str, str]) -> tuple[str, list[str]]:
+    """Makes a prompt with two versions of the text, of which the first is active; returns their ids."""
+    config = _post(f"{api}/prompts/configs", {"name": name}, headers)["id"]
+    versions = [_post(f"{api}/prompts/configs/{config}/versions", {"system_prompt": text}, headers) for _ in "12"]
+    return config, [version["id"] for version in versions]
+
+
+def roll_out(api: str, name: str, text: str, headers: dict[str, str]) -> None:
+    """Makes a prompt of the text, between whose two versions a rollout decides by user."""
+    config, versions = add_prompt(api, name, text, headers)
+    body = {
+        "config_id": config,
+        "target_version_id": versions[1],
+        "name": name,
+        "mode": "manual",
+        "allocation_type": "user_sticky",
+        "stages": [{"weight": 50}],
+    }
+    rollout = _post(f"{api}/prompts/rollouts", body, headers)["id"]
+    _post(f"{api}/prompts/rollouts/{rollout}/start", {}, headers)
 
 
 def _post(url: str, body: dict[str, Any] | None, headers: dict[str, str], method: str = "POST") -> dict[str, Any]:

@@ -13,9 +13,7 @@ def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletio
     """Adds the request to the table of requests in flight unless it is there; returns its slot there."""
     if state.slot is not None:
         return state.slot
-    if state.headers.traceparent and state.snapshot.has_rollouts:
-        # A rollout may count the application's span, in which this request began.
-        runtime.traced_requests.begin(state.snapshot.id_text, state.headers.traceparent, state.arrived_us)
+    note_trace(runtime, state)
     return runtime.inflight.begin(
         InflightRequest(
             request_id=state.request_id,
@@ -31,6 +29,12 @@ def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletio
             team_id=state.key.team_id,
         )
     )
+
+
+def note_trace(runtime: Runtime, state: RequestState) -> None:
+    """Announces a request that began in a span of the application, which a rollout may count."""
+    if state.headers.traceparent and state.snapshot.has_rollouts:
+        runtime.traced_requests.begin(state.snapshot.id_text, state.headers.traceparent, state.arrived_us)
 
 
 def note_allocation(runtime: Runtime, state: RequestState, slot: int) -> None:

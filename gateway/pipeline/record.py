@@ -147,17 +147,26 @@ def _rare_fields(state: RequestState) -> dict[str, Any]:
             "rollout_id": prompt.rollout_id,
             "rollout_stage": prompt.stage,
             "variant": prompt.variant,
-            "alloc_unit": prompt.unit,
             "alloc_fallback": prompt.fallback,
             "question_cached": state.cache.question_cached,
+            **prompted_fields(state),
         }
-        if state.outcome is Outcome.SUCCESS:
-            fields["empty_answer"] = is_empty(state)
-    if prompt.rollout_id and state.request is not None:
-        fields["language"] = language_of(state.request.messages)
-        fields["client_tokens"] = tokens_of_prompt(state.body, state.request)
     if routing.other_used:
         fields["other_used"] = True
+    return fields
+
+
+def prompted_fields(state: RequestState) -> dict[str, Any]:
+    """Returns the fields of a request that named a managed prompt which differ from request to request, where all get
+    the same version."""
+    fields: dict[str, Any] = {}
+    if state.outcome is Outcome.SUCCESS:
+        fields["empty_answer"] = is_empty(state)
+    if state.prompt.rollout_id:
+        fields["alloc_unit"] = state.prompt.unit
+        if state.request is not None:
+            fields["language"] = language_of(state.request.messages)
+            fields["client_tokens"] = tokens_of_prompt(state.body, state.request)
     return fields
 
 

@@ -63,6 +63,21 @@ def test_inflight__of_a_rollout__keeps_what_it_was_given_with_its_own_request(sp
     table.close()
 
 
+def test_inflight__allocation_that_is_noted_twice__has_one_slot(spool: Path) -> None:
+    table = InflightTable(spool)
+    record = make_record()
+    slot = begin_of_rollout(table, record)
+
+    table.allocate(slot, record.request_id, ALLOCATION)
+
+    assert len(table) == 1
+    (found,) = read_table(table.path.read_bytes())
+    assert found.allocation == ALLOCATION
+    table.end(slot)
+    assert len(table) == 0
+    table.close()
+
+
 def test_inflight__question_that_the_cache_knew__is_noted_for_its_request_alone(spool: Path) -> None:
     table = InflightTable(spool)
     slots = [begin_of_rollout(table, make_record()) for _ in range(3)]

@@ -20,15 +20,17 @@ import msgspec
 from core.errors import ApplicationError
 from core.http.tracebacks import class_and_place
 from gateway.pipeline.authenticate import authenticate_known
+from gateway.pipeline.context import RequestState
 from gateway.pipeline.plan.exchange import Exchange
 from gateway.pipeline.plan.plans import Plans, kept, plan_for, plans_of
+from gateway.pipeline.plan.prompted import Asked, prompted
 from gateway.pipeline.plan.sender import known_sender
 from gateway.pipeline.plan.sent import sent
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.client_ids import valid_id
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.plain import plain_request
-from gateway.protocol.wire import ChatCompletionRequest, convert_request, decode_request, streams
+from gateway.protocol.wire import convert_request, decode_request, streams
 from gateway.runtime.runtime import Runtime
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
@@ -47,6 +49,7 @@ OPERATIONS: Final = frozenset({CHAT.operation, *_READERS})
 """The operations whose plain requests have plans."""
 # Blocks, items, tools and schemas have a type, and nothing of a plain request has one. A text has its quotes escaped.
 _TYPE = b'"type"'
+_VARIABLES = b'"prompt_variables"'
 _encode = msgspec.json.Encoder().encode
 
 
@@ -82,17 +85,20 @@ def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) ->
     asked = None if plans is None else _asked(surface, body, plans)
     if plans is None or asked is None:
         return None
-    request, logged = asked
-    name = request.model
+    name, logged, state = asked.request.model, asked.chat, None
     plan = plans[name] if name in plans else kept(plans, name, plan_for(runtime, found, surface, name))
-    upstream = None if plan is None else sent(request, known, body, plan)
+    request_id = new_request_id()
+    if plan is not None and (plan.snapshot.prompts or headers.prompt_config):
+        state = RequestState(request_id, arrived_us, started, *found, headers, logged, asked.request, surface=surface)
+        plan, asked = prompted(plan, state, asked)
+    upstream = None if plan is None else sent(asked.request, known, asked.body, plan)
     if plan is None or upstream is None:
         return None
     head, passed = upstream
-    request_id, user_id, admission = new_request_id(), headers.user_id or request.user or "", None
+    user_id, admission = headers.user_id or asked.request.user or "", None
     client_id = valid_id(headers.client_request_id) if headers.client_request_id else ""
     if plan.limits is not None:
-        reserved = plan.limits.reserved(logged, request)
+        reserved = plan.limits.reserved(asked.chat, asked.request)
         admission = plan.limits.admit(request_id, arrived_us, (headers.session_id, user_id), reserved)
         if admission is None:
             return None
@@ -111,14 +117,18 @@ def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) ->
         arrived_us=arrived_us,
         started=started,
         admission=admission,
+        state=state,
     )
 
 
-def _asked(surface: Surface, body: bytes, plans: Plans) -> tuple[ChatCompletionRequest, bytes] | None:
-    """Returns the request, and the chat completion that says the same; None for one of another protocol that is not
-    plain. Raises ValidationError."""
+def _asked(surface: Surface, body: bytes, plans: Plans) -> Asked | None:
+    """Returns the request, None for one with variables of a prompt and for one of another protocol that is not plain.
+    Raises ValidationError."""
     if surface is CHAT:
-        return plain_request(body) or decode_request(body), body
+        request = plain_request(body)
+        if request is None and find(body, _VARIABLES) >= 0:
+            return None
+        return Asked(request or decode_request(body), body, body)
     if find(body, _TYPE) >= 0:
         return None
     fields = decoded(body)
@@ -129,4 +139,4 @@ def _asked(surface: Surface, body: bytes, plans: Plans) -> tuple[ChatCompletionR
     if chat is None:
         return None
     logged = _encode(chat)
-    return convert_request(chat, logged), logged
+    return Asked(convert_request(chat, logged), logged, body)

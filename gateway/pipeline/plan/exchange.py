@@ -14,9 +14,10 @@ from core.http.tracebacks import class_and_place
 from gateway.limits.claims import Admission
 from gateway.pipeline.admit import settle
 from gateway.pipeline.context import LimitUse, RequestState
+from gateway.pipeline.inflight import note_allocation, note_trace
 from gateway.pipeline.plan.begun import BegunTransport
 from gateway.pipeline.plan.plans import Plan
-from gateway.pipeline.plan.records import record_of
+from gateway.pipeline.plan.records import add_prompt, record_of
 from gateway.pipeline.rate_headers import rate_headers, rate_lines
 from gateway.pipeline.run import serve
 from gateway.protocol.arrived import ArrivedRequest
@@ -36,7 +37,8 @@ _NOT_YET: Any = None
 class Exchange(msgspec.Struct):
     """One plain request and its provider's answer. `client_id` and `user_id` are empty where the client sent none;
     `logged` is the chat completion that says what `body` does, `sent` what the provider gets behind `head`; `started`
-    and `called_at` come from `perf_counter`; `admission` is None where nothing is limited."""
+    and `called_at` come from `perf_counter`; `admission` is None where nothing is limited. `state` says which managed
+    prompt the request has got, and is None in a project without any."""
 
     runtime: Runtime
     plan: Plan
@@ -52,6 +54,7 @@ class Exchange(msgspec.Struct):
     arrived_us: int
     started: float
     admission: Admission | None
+    state: RequestState | None
     called_at: float = 0.0
     slot: int = -1
     # Set once the request is written, before anything calls back.
@@ -78,13 +81,24 @@ class Exchange(msgspec.Struct):
         # First, so that a request whose worker is killed right after the write is on record too.
         caller = self.user_id, self.headers.session_id
         self.slot = inflight.begin_of(plan.kind, self.request_id, self.arrived_us, caller)
+        state = self.state
+        if state is not None and state.prompt.rollout_id:
+            note_allocation(self.runtime, state, self.slot)
         try:
             response = self.runtime.transport.begin(self.head, self.sent, plan.timeouts, self._on_news)
         except ProviderError:
             response = None
         if response is None:
-            inflight.end(self.slot)
+            self._end()
+        elif state is not None:
+            note_trace(self.runtime, state)
         return response
+
+    def _end(self) -> None:
+        """Takes the request off the tables of requests in flight."""
+        self.runtime.inflight.end(self.slot)
+        if self.state is not None and self.state.prompt.rollout_id:
+            self.runtime.open_requests.end(self.state)
 
     def _on_news(self) -> None:
         """Answers once the provider's answer is whole, and leaves anything but a conforming one to the stages."""
@@ -108,6 +122,8 @@ class Exchange(msgspec.Struct):
             return
         try:
             record = record_of(self, answer, now)
+            if self.state is not None and self.state.prompt.config_id:
+                add_prompt(record, self.state, plan, body)
             head = self._head(len(body))
         except Exception as error:
             logger.error("plan.failed request_id=%s error=%s", self.request_id, class_and_place(error))
@@ -118,7 +134,7 @@ class Exchange(msgspec.Struct):
         runtime.health.note_success(plan.attempt.target, (now - self.called_at) * 1000)
         logs_content = plan.snapshot.settings.log_content
         runtime.spool.append(SpoolEntry(record, self.logged, body) if logs_content else SpoolEntry(record))
-        runtime.inflight.end(self.slot)
+        self._end()
         if self.admission is not None and self.admission.reservation is not None:
             settle(runtime.limiter, self.admission.reservation, record)
         runtime.planned += 1
@@ -130,7 +146,7 @@ class Exchange(msgspec.Struct):
         if self.client_id:
             ids += b"\r\n%b: %b" % (ECHOED_REQUEST_ID, self.client_id.encode())
         limits = rate_lines(self.arrived_us, self.admission) if self.admission is not None else b""
-        return _HEAD % (length, ids, self.plan.served, limits, self.plan.warning)
+        return _HEAD % (length, ids, self.plan.served, limits, self.plan.last)
 
     def _go_by_stages(self) -> None:
         """Hands the request over to the stages, once."""

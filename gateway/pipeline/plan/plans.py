@@ -3,27 +3,23 @@ protocol and a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
-
-import msgspec
-from msgspec.structs import replace
 
 from analytics.request_log.record import RequestRecord
 from analytics.spool.inflight import InflightKind, InflightRequest, kind_of
 from core.errors import ApplicationError
 from core.keys.services import KeyRecord
-from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.callers import has_limits
-from gateway.pipeline.context import Attempt, RequestState
+from gateway.pipeline.context import Attempt
 from gateway.pipeline.marked_documents import MARK
 from gateway.pipeline.permitted import permitted
 from gateway.pipeline.plan.leased import LeasedLimits
-from gateway.pipeline.record import record_of
+from gateway.pipeline.plan.shown import sample_body, sample_state, shown_of
 from gateway.pipeline.select import only_attempt
-from gateway.protocol.headers import WARNING, ClientHeaders, RequestHeaders
+from gateway.protocol.headers import ClientHeaders
 from gateway.protocol.plain import NEVER_IN_PLAIN
-from gateway.protocol.wire import NULL, LazyFields, decode_request
+from gateway.protocol.wire import NULL, LazyFields
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.store import Found
@@ -34,7 +30,6 @@ from integrations.providers.additions import with_headers
 from integrations.providers.base import Adapter, ChatRequest, ParsedResponse, PassingAdapter
 from integrations.providers.errors import ProviderError
 from integrations.providers.native import PassingForwarder, native_adapter
-from integrations.providers.usage import Usage
 from integrations.transport.base import Timeouts
 from integrations.transport.request_head import RequestHead, head_of
 
@@ -42,7 +37,6 @@ from integrations.transport.request_head import RequestHead, head_of
 _MAX_MODELS = 200
 # They choose the headers of their protocol, too.
 _MAX_HEADS = 16
-_MESSAGE = {"role": "user", "content": "Hello"}
 
 
 class Plan(NamedTuple):
@@ -52,9 +46,9 @@ class Plan(NamedTuple):
     body that names `own_name` and has to change; `marks_in_plain` are those of them that may in one of plain form
     (`gateway.protocol.plain`). `heads` are those of the provider's requests, by the headers of the
     client's protocol that pass on with them (`passed_names`). `read` returns the answer that a client may get as it
-    came. `units` make the cost of most answers, None where that takes decimals. `record` is what the stages would
-    record, `kind` what they would note of a request in flight, `served` the lines of the answer's headers behind those
-    with the ids, `warning` the last one, which comes behind those of the limits. `limits` is None without any.
+    came. `units` make the cost of most answers, None where that takes decimals. `record`, `served` and `last` are those
+    of `Shown`, `kind` is what the stages would note of a request in flight. `limits` is None without any. `of_prompts`
+    are the same plans for requests with managed prompts (`gateway.pipeline.plan.prompted`).
     """
 
     snapshot: ProjectSnapshot
@@ -76,8 +70,9 @@ class Plan(NamedTuple):
     record: RequestRecord
     kind: InflightKind
     served: bytes
-    warning: bytes
+    last: bytes
     limits: LeasedLimits | None
+    of_prompts: dict[tuple[str, int, str, tuple[str, ...]], Plan | None]
 
     def add_head(self, passed: ClientHeaders, head: RequestHead) -> RequestHead:
         """Returns the head, and keeps it for requests with the same headers of the client's protocol."""
@@ -94,8 +89,7 @@ def _forwards_alone(snapshot: ProjectSnapshot) -> bool:
     """Returns whether the project lets every stage do nothing but forward, within limits."""
     settings = snapshot.settings
     return not (
-        snapshot.prompts
-        or snapshot.unreadable
+        snapshot.unreadable
         or settings.guardrails.is_on
         or settings.guardrails.guards_output
         or settings.cache_ttl_seconds
@@ -116,22 +110,18 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
         if passing is None:
             return None
         sent_model = attempt.sent_model or attempt.model
-        body = msgspec.json.encode({"model": sent_model, "messages": [_MESSAGE]})
+        body = sample_body(sent_model)
         sample = ChatRequest(sent_model, False, body, LazyFields(body), body_model=sent_model, is_plain=True)
         upstream = with_headers(passing.adapter.build_request(sample, attempt.credentials), attempt.credentials)
         head = head_of(upstream)
     except (ApplicationError, ProviderError):
         return None
-    state = RequestState("", 0, 0.0, snapshot, key, RequestHeaders(), body, decode_request(body), surface=surface)
-    state.serve_from(attempt)
-    state.answer.is_native = passing.is_native
-    state.answer.usage, state.answer.first_output, state.routing.served_seconds = Usage(1, 1), 1.0, 1.0
-    served = served_by(state)
-    if any(b"\n" in value or b"\r" in value for _, value in served):
+    state = sample_state(snapshot, key, surface, body)
+    shown = shown_of(state, attempt, model, is_native=passing.is_native)
+    if shown is None:
         return None
-    warnings = [header for header in served if header[0] == WARNING]
     passes_natively = upstream.body is body and not snapshot.settings.prompt_cache_markers
-    record, marks = replace(record_of(state), requested_model=model), (*passing.marks, MARK)
+    marks = (*passing.marks, MARK)
     return Plan(
         snapshot,
         key,
@@ -149,16 +139,13 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
         passing.names,
         {(): head},
         runtime.deadlines.within(runtime.deadlines.total),
-        record,
-        _kind_of(record),
-        _lines_of(header for header in served if header not in warnings),
-        _lines_of(warnings),
+        shown.record,
+        _kind_of(shown.record),
+        shown.served,
+        shown.last,
         LeasedLimits(runtime.limiter, found, state.routing.price) if has_limits(state) else None,
+        {},
     )
-
-
-def _lines_of(served: Iterable[tuple[bytes, bytes]]) -> bytes:
-    return b"".join(b"%b: %b\r\n" % header for header in served)
 
 
 def _kind_of(record: RequestRecord) -> InflightKind:
@@ -209,7 +196,8 @@ def plans_of(found: Found, surface: Surface) -> Plans | None:
     snapshot, key = found
     of_keys = snapshot.plans.setdefault(surface.operation, {})
     if key.key_hash not in of_keys:
-        of_keys[key.key_hash] = {} if _forwards_alone(snapshot) else None
+        has_plans = _forwards_alone(snapshot) and (surface is CHAT or not snapshot.prompts)
+        of_keys[key.key_hash] = {} if has_plans else None
     plans: Plans | None = of_keys[key.key_hash]
     return plans
 

@@ -7,8 +7,9 @@ from typing import Final, Protocol
 from msgspec.structs import force_setattr, replace
 
 from analytics.request_log.record import CLIENT_REQUEST_ID, AttemptRecord, RequestRecord
+from gateway.pipeline.context import RequestState
 from gateway.pipeline.plan.plans import Plan
-from gateway.pipeline.record import cost_texts
+from gateway.pipeline.record import cost_texts, prompted_fields
 from gateway.protocol.headers import RequestHeaders, trace_parent
 from integrations.pricing.cost import Price, known_cost
 from integrations.providers.base import ParsedResponse
@@ -76,6 +77,15 @@ def record_of(exchange: Exchanged, answer: ParsedResponse, now: float) -> Reques
         force_setattr(made, "trace_id", trace_id)
         force_setattr(made, "parent_span_id", span_id)
     return made
+
+
+def add_prompt(made: RequestRecord, state: RequestState, plan: Plan, body: bytes) -> None:
+    """Sets what the record of a request with a managed prompt says of this request and its answer alone. No other
+    reference to the record exists yet."""
+    state.answer.parts.append(body)
+    state.answer.is_native, state.routing.provider = plan.is_native, plan.attempt.provider
+    for name, value in prompted_fields(state).items():
+        force_setattr(made, name, value)
 
 
 def _add_cost(made: RequestRecord, usage: Usage, price: Price | None) -> None:

@@ -42,7 +42,5 @@ def known_sender(client: ArrivedRequest) -> KnownSender:
 
 
 def _asks_for_nothing(headers: RequestHeaders) -> bool:
-    """Returns whether the headers name the sender alone."""
-    return headers.prompt_config is None and not (
-        headers.content_encoding or headers.cache_control or headers.force_variant or headers.variables
-    )
+    """Returns whether the headers name the sender and a managed prompt alone."""
+    return not (headers.content_encoding or headers.cache_control or headers.force_variant or headers.variables)

@@ -101,16 +101,28 @@ def sent(request: Received) -> tuple[str, str, dict[str, str], bytes]:
 
 
 def same(
-    gateway: Gateway, upstream: UpstreamServer, content: bytes, *, but: frozenset[str] = frozenset(), **options: Any
+    gateway: Gateway,
+    upstream: UpstreamServer,
+    content: bytes,
+    *,
+    but: frozenset[str] = frozenset(),
+    unrecorded: frozenset[str] = frozenset(),
+    **options: Any,
 ) -> tuple[Seen, bool]:
     """Returns what is seen of a request, after a check that it is the same with a plan and without, and whether a plan
-    has answered it. `but` are headers of the answer that count requests."""
+    has answered it. `but` are headers of the answer that count requests, `unrecorded` are fields of the record that
+    differ from request to request."""
     service = gateway.service
     assert isinstance(service, PlansService)
     before = service.planned
     seen = [seen_by(gateway, upstream, port, content, **options) for port in service.ports]
     with_plans, without = (
-        replace(one, headers=[header for header in one.headers if header[0] not in but]) for one in seen
+        replace(
+            one,
+            headers=[header for header in one.headers if header[0] not in but],
+            record={name: value for name, value in one.record.items() if name not in unrecorded},
+        )
+        for one in seen
     )
     assert with_plans == without
     after = service.planned

@@ -19,6 +19,7 @@ from tests.fakes import scripted as play
 from tests.fakes.scripted import ScriptedServer, Step
 from tests.gateway import service
 from tests.gateway.conftest import assert_log_is_clean
+from tests.gateway.managed import make_prompt
 from tests.gateway.plans.both import PlansService, Seen, seen_in
 from tests.gateway.wire import ENDPOINT, bearer, body
 from tests.waiting import TIMEOUT_SECONDS
@@ -35,7 +36,7 @@ OF_ONE_MOMENT = frozenset(
         "x-ratelimit-remaining-requests",
     }
 )
-OF_ONE_PROJECT = {"project_id": "", "api_key_id": 0, "team_id": 0}
+OF_ONE_PROJECT = {"project_id": "", "api_key_id": 0, "team_id": 0, "prompt_config_id": ""}
 PRICED_MODEL = f"openai/{service.PRICED_MODEL}"
 
 RATES = {"rate_limit_enabled": True, "rate_limit_rpm": 1_000_000, "rate_limit_tpm": 900_000_000}
@@ -61,10 +62,13 @@ class Limits:
     of_project: dict[str, Any] = field(default_factory=dict)
     of_key: dict[str, Any] = field(default_factory=dict)
     of_team: dict[str, Any] = field(default_factory=dict)
+    prompt: str = ""
 
 
 LIMITS = {
     "all": Limits({**OF_PROJECT, **OF_USERS}, OF_KEY, OF_TEAM),
+    # What the prompt adds is reserved, too.
+    "all_with_a_prompt": Limits({**OF_PROJECT, **OF_USERS}, OF_KEY, OF_TEAM, "Be kind. " * 100),
     "requests": Limits({"rate_limit_enabled": True, "rate_limit_rpm": 1_000_000}),
     "rates": Limits(RATES),
     "sessions": Limits({"session_budget_usd": "100000"}),
@@ -99,6 +103,7 @@ class Client:
             routing={"retry_enabled": False, **limits.of_project},
         )
         self.gateway.upstream = upstream
+        self.prompt = make_prompt(self.gateway, limits.prompt).name if limits.prompt else ""
         fields = dict(limits.of_key)
         self.team_id = 0
         if limits.of_team:
@@ -115,7 +120,8 @@ class Client:
         return made
 
     def send(self, content: bytes, headers: dict[str, str]) -> tuple[HTTPResponse, bytes]:
-        self.connection.request("POST", ENDPOINT, content, {**bearer(self.key), **headers})
+        named = {"x-svc-prompt-config": self.prompt} if self.prompt else {}
+        self.connection.request("POST", ENDPOINT, content, {**bearer(self.key), **named, **headers})
         response = self.connection.getresponse()
         return response, response.read()
 

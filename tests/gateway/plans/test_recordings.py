@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import pytest
 
 from tests.fakes.replay import ReplayServer
+from tests.gateway.managed import make_prompt
 from tests.gateway.plans.both import PlansService, same, seen_by
 from tests.gateway.recorded import Recording
 from tests.gateway.test_recordings import FAILED, STREAMS, WHOLE, request_body
@@ -32,12 +33,26 @@ def test_recorded_exchanges__with_and_without_plans__are_the_same(plans: PlansSe
     assert planned > len(WHOLE) / 3
 
 
-def is_planned(recording: Recording, plans: PlansService, replay: ReplayServer) -> bool:
-    """Returns whether a plan has answered the recorded request, after a check that it is the same without one."""
+def test_recorded_exchanges__with_a_prompt__are_the_same(plans: PlansService, replay: ReplayServer) -> None:
+    planned = [
+        is_planned(recording, plans, replay, headers={"x-svc-prompt-config": "support"}) for recording in EXCHANGES[::3]
+    ]
+
+    assert sum(planned) > len(planned) / 4
+
+
+def is_planned(
+    recording: Recording, plans: PlansService, replay: ReplayServer, headers: Mapping[str, str] | None = None
+) -> bool:
+    """Returns whether a plan has answered the recorded request, after a check that it is the same without one. The
+    headers may name the prompt `support`."""
     base_urls = {recording["provider"]: replay.base_url(recording["name"])}
     gateway = plans.new_project(base_urls=base_urls, routing={"retry_enabled": False})
+    if headers:
+        # The workers do not know the project yet, so they read its prompt with it.
+        make_prompt(gateway, "Be kind.")
     content = msgspec.json.encode(request_body(recording))
     for port in plans.ports:
         # A plan needs a connection.
-        seen_by(gateway, replay, port, content)
-    return same(gateway, replay, content)[1]
+        seen_by(gateway, replay, port, content, headers)
+    return same(gateway, replay, content, headers=headers)[1]
