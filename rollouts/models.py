@@ -61,6 +61,8 @@ class Rollout(models.Model):
     # The fields of `evaluation.Policy` that differ from its defaults: the action for each failing metric, and how much
     # more the target may cost.
     policy = models.JSONField(default=dict)
+    # The `quality.entries.QualityEntry`s: the evaluators whose scores are judged, and what follows from them.
+    quality = models.JSONField(default=list, db_default=[])
     gate = models.CharField(max_length=10, choices=Gate, default=Gate.NONE, db_default=Gate.NONE.value)
     # The data set that the gate asks for, which may have been deleted since; null for any of the project's.
     gate_dataset_id = models.UUIDField(null=True)
@@ -230,3 +232,54 @@ class RolloutMinute(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.minute:%Y-%m-%d %H:%M} stage {self.stage}"
+
+
+class RolloutQuality(models.Model):
+    """The evaluators of a rollout as they were at its start, and the state of their evidence between two looks. It is
+    evaluated under the claim of the RolloutEvaluation.
+
+    `initial` and the rollout's RolloutQualityMinutes reproduce `state` to the last digit.
+    """
+
+    rollout = models.OneToOneField(
+        Rollout, on_delete=models.CASCADE, related_name="quality_evaluation", primary_key=True
+    )
+    evaluators = models.JSONField(default=list)  # The `quality.entries.RolloutEvaluator`s.
+    initial = models.JSONField(null=True)  # The `evaluation.quality.QualityState` at the start.
+    state = models.JSONField(null=True)  # The `evaluation.quality.QualityState` after the latest minute.
+    # The end of the latest minute that was handed over, by basis: all tasks of the minutes before have ended.
+    through = models.JSONField(default=dict)
+    # Of sticky allocation, the `verdicts.quality.users.Users` so far.
+    users = models.JSONField(null=True)
+    # The times at which the calibrations were last looked at, by basis.
+    calibrated_at = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["rollout_id"]
+        default_permissions = ()
+
+    @override
+    def __str__(self) -> str:
+        return f"quality of {self.rollout_id}"
+
+
+class RolloutQualityMinute(models.Model):
+    """The tasks of one minute of one stage, as the evidence of the evaluators of one basis took them. `tasks` is an
+    `evaluation.quality.QualityMinute`."""
+
+    rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="quality_minutes")
+    basis = models.CharField(max_length=6)
+    minute = models.DateTimeField()
+    stage = models.PositiveSmallIntegerField()
+    tasks = models.JSONField()
+
+    class Meta:
+        ordering = ["rollout_id", "basis", "minute", "stage"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["rollout", "basis", "minute", "stage"], name="one_rollout_quality_minute")
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.basis} of {self.minute:%Y-%m-%d %H:%M} stage {self.stage}"

@@ -126,10 +126,11 @@ def running_rollouts(project_id: UUID) -> Mapping[UUID, RolloutRecord]:
 def list_rollouts(project_id: UUID) -> QuerySet[Rollout]:
     """Returns the project's rollouts, the newest first, with everything a list shows."""
     rollouts = Rollout.objects.for_project(project_id).select_related(
-        "config", "baseline_version", "target_version", "evaluation"
+        "config", "baseline_version", "target_version", "evaluation", "quality_evaluation"
     )
-    # The evaluation's state is large and is not shown.
+    # The states of the evaluation are large and are not shown.
     rollouts = rollouts.defer("evaluation__initial", "evaluation__state", "evaluation__counted_open")
+    rollouts = rollouts.defer("quality_evaluation__initial", "quality_evaluation__state", "quality_evaluation__users")
     datasets = Dataset.objects.filter(pk=OuterRef("gate_dataset_id"), project=OuterRef("project_id"))
     rollouts = rollouts.annotate(gate_dataset_name=Subquery(datasets.values("name")))
     return rollouts.prefetch_related("stages", _ROLLED_BACK, _FIRST_MOVE).order_by("-created_at", "-id")

@@ -26,7 +26,9 @@ from rollouts.errors import (
     RolloutNotFoundError,
 )
 from rollouts.gate.state import opened
-from rollouts.models import Gate, Mode, Rollout, RolloutEvaluation, RolloutStage, RolloutTransition
+from rollouts.models import Gate, Mode, Rollout, RolloutEvaluation, RolloutQuality, RolloutStage, RolloutTransition
+from rollouts.quality.entries import QualityEntry, RolloutEvaluator, entries_of, stored_form
+from rollouts.quality.start import check_entries, evaluators_at_start
 from rollouts.states import ACTIVE, DEFAULT_STAGES, Position, Stage, Status, Transition, TransitionError, after
 
 AUTOMATIC = "auto"
@@ -50,16 +52,18 @@ class NewRollout:
     policy: Mapping[str, Any] = field(default_factory=dict)
     gate: Gate = Gate.NONE
     gate_dataset_id: UUID | None = None
+    quality: Sequence[QualityEntry] = ()
 
 
 def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
     """Creates a pending rollout from the config's active version to the target.
 
     Raises ConfigNotFoundError, RolloutExistsError while another rollout is active, and InvalidRolloutError for a
-    target that is the active version or not a version of the config, and for a data set of its gate that the project
-    does not have.
+    target that is the active version or not a version of the config, for a data set of its gate that the project does
+    not have, and for an evaluator whose scores could not judge it.
     """
     _require_dataset(project_id, new)
+    check_entries(project_id, new.config_id, new.quality)
     with transaction.atomic():
         config = _locked_config(new.config_id, project_id)
         if Rollout.objects.filter(config=config, status__in=[status.value for status in ACTIVE]).exists():
@@ -76,6 +80,7 @@ def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
             mode=new.mode,
             allocation_type=new.allocation_type.value,
             policy=dict(new.policy),
+            quality=stored_form(new.quality),
             gate=new.gate,
             gate_dataset_id=new.gate_dataset_id,
             created_by=actor,
@@ -96,8 +101,16 @@ def start_rollout(
 ) -> Rollout:
     """Starts a pending rollout at its first stage, or resumes a paused one at its stage. Raises
     RolloutNotFoundError, RefusedTransitionError, and GateNotPassedError unless the gate is overridden, which takes a
-    reason: InvalidRolloutError without one."""
-    return _move(project_id, rollout_id, Transition.START, actor, reason, override_gate=override_gate)
+    reason: InvalidRolloutError without one, and for an evaluator whose scores could not judge it. A rollout with a
+    judge needs its calibration: raises the errors of the request log."""
+    # The calibration is worked out before anything is locked.
+    evaluators = _evaluators_at_start(project_id, rollout_id)
+
+    def begin(row: Rollout) -> None:
+        if row.quality and row.status == Status.PENDING:
+            RolloutQuality.objects.create(rollout=row, evaluators=stored_form(evaluators))
+
+    return _move(project_id, rollout_id, Transition.START, actor, reason, begin, override_gate=override_gate)
 
 
 def pause_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
@@ -230,6 +243,15 @@ def _locked_config(config_id: UUID, project_id: UUID) -> PromptConfig:
     if row is None:
         raise ConfigNotFoundError
     return row
+
+
+def _evaluators_at_start(project_id: UUID, rollout_id: UUID) -> Sequence[RolloutEvaluator]:
+    """Returns the evaluators of a rollout that has not begun; none of others. Raises InvalidRolloutError and the errors
+    of the request log."""
+    row = Rollout.objects.for_project(project_id).filter(pk=rollout_id, status=Status.PENDING.value).first()
+    if row is None or not row.quality:
+        return ()
+    return evaluators_at_start(project_id, row.config_id, entries_of(row))
 
 
 def _require_dataset(project_id: UUID, new: NewRollout) -> None:

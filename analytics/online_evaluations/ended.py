@@ -1,0 +1,194 @@
+"""The tasks of a rollout as its verdict takes them: those of whole minutes, when all of them have ended.
+
+What became of a task depends on the task alone, never on when somebody looks: a score counts that came within
+`PATIENCE` after its task came due, a label within `LABEL_PATIENCE`. Whatever has not come by then is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Count, Min, Q, QuerySet
+
+from analytics.models import EvaluationTask, OnlineEvaluation
+from analytics.models.evaluators import EvaluatorState
+from analytics.models.online_evaluations import EvaluationState, TaskState
+from analytics.online_evaluations.queue import PATIENCE
+from analytics.online_evaluations.selectors import version_of
+
+LABEL_PATIENCE = timedelta(days=7)
+TOO_LATE = "too_late"
+"""The reason of a task that ended after the patience with it was over."""
+NOT_ENDED = "not_ended"
+"""The reason of a task that had not ended when the patience with it was over."""
+
+_MINUTE = timedelta(minutes=1)
+# Workers' clocks differ, and what they write is read a moment later.
+_GRACE = timedelta(minutes=1)
+_TASKS_AT_ONCE = 50_000
+# By the version, the arm or the rollout a filter takes one arm alone, or the answers of other rollouts.
+_ONE_SIDED = frozenset(
+    {f"{prefix}{name}" for name in ("prompt_version", "variant", "rollout_id") for prefix in ("", "not_")}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTask:
+    """A task for which nothing is awaited any more. `minute` is the start of the minute in which its request was
+    recorded, and `position` the hash that decided the sample. `score` and `label` are from 0 to 1, and None where they
+    are missing; `reason` says why there is no score."""
+
+    version_id: UUID
+    request_id: UUID
+    requested_at: datetime
+    minute: datetime
+    stage: int
+    variant: str
+    position: int
+    score: float | None
+    reason: str = ""
+    label_due: bool = False
+    label: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The tasks of all minutes before `until`, in the order of their minutes and hashes."""
+
+    until: datetime
+    tasks: Sequence[EndedTask]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """What has become of the tasks of an arm up to now; `missing` counts those that ended without a score, by
+    reason."""
+
+    due: int = 0
+    done: int = 0
+    missing: Mapping[str, int] = field(default_factory=dict)
+
+
+def evaluations_of_rollouts(
+    project_id: UUID, evaluator_id: UUID, version: int, config_id: UUID
+) -> list[OnlineEvaluation]:
+    """Returns the active online evaluations that have as many answers due of both arms of the config's rollouts, for
+    this version of an active evaluator; one without a version of its own scores by the newest."""
+    rows = OnlineEvaluation.objects.for_project(project_id).filter(
+        evaluator_id=evaluator_id,
+        evaluator__state=EvaluatorState.ACTIVE,
+        matched=True,
+        state=EvaluationState.ACTIVE,
+    )
+    known = rows.select_related("version").order_by("created_at", "pk")
+    return [row for row in known if version_of(row).number == version and _takes_rollouts_of(row, config_id)]
+
+
+def label_share_of(evaluation: OnlineEvaluation) -> float | None:
+    """Returns the share of what is due that is due for a person, too; None where nobody labels."""
+    return None
+
+
+def sampled_until(project_id: UUID, evaluator_ids: Collection[UUID], now: datetime) -> datetime:
+    """Returns the time before which the samples of these evaluators are taken. One that is paused takes none, and goes
+    on with the minutes after its pause."""
+    rows = OnlineEvaluation.objects.for_project(project_id).filter(
+        evaluator_id__in=evaluator_ids, matched=True, state=EvaluationState.ACTIVE
+    )
+    found: datetime | None = rows.aggregate(until=Min("sampled_until"))["until"]
+    closed = now.replace(second=0, microsecond=0)
+    return closed if found is None else min(found, closed)
+
+
+def ended_tasks(
+    rollout_id: UUID,
+    version_ids: Collection[UUID],
+    after: datetime,
+    until: datetime,
+    *,
+    with_labels: bool,
+    now: datetime,
+) -> Ended:
+    """Returns the tasks of these versions in the minutes from `after` up to the first one in which a task has not
+    ended, or up to `until`. With labels a task has not ended while its label may come."""
+    tasks = _of_rollout(rollout_id, version_ids).filter(due_at__gt=after, due_at__lte=until)
+    first_open: datetime | None = tasks.filter(_is_open(now)).aggregate(first=Min("due_at"))["first"]
+    end = until if first_open is None else min(until, first_open - _MINUTE)
+    if end <= after:
+        return Ended(after, ())
+    rows = list(tasks.filter(due_at__lte=end).order_by("due_at", "position", "pk")[: _TASKS_AT_ONCE + 1])
+    if len(rows) > _TASKS_AT_ONCE:
+        end = rows[-1].due_at - _MINUTE
+        rows = [row for row in rows if row.due_at <= end]
+    return Ended(end, [_ended(row) for row in _once_each(rows)])
+
+
+def counts_by_arm(rollout_id: UUID, version_ids: Collection[UUID]) -> Mapping[tuple[UUID, str], TaskCounts]:
+    """Returns what has become of the tasks up to now, by version and arm."""
+    rows = (
+        _of_rollout(rollout_id, version_ids)
+        .order_by()
+        .values_list("version_id", "variant", "state", "reason")
+        .annotate(count=Count("pk"))
+    )
+    found: dict[tuple[UUID, str], tuple[int, int, dict[str, int]]] = {}
+    for version_id, variant, state, reason, count in rows:
+        due, done, missing = found.get((version_id, variant), (0, 0, {}))
+        if state in (TaskState.FAILED, TaskState.SKIPPED):
+            missing[reason] = missing.get(reason, 0) + count
+        found[version_id, variant] = (due + count, done + count * (state == TaskState.DONE), missing)
+    return {key: TaskCounts(due, done, dict(sorted(missing.items()))) for key, (due, done, missing) in found.items()}
+
+
+def _takes_rollouts_of(evaluation: OnlineEvaluation, config_id: UUID) -> bool:
+    filters = evaluation.filter
+    return not _ONE_SIDED & set(filters) and str(filters.get("prompt_config_id", config_id)) == str(config_id)
+
+
+def _of_rollout(rollout_id: UUID, version_ids: Collection[UUID]) -> QuerySet[EvaluationTask]:
+    return EvaluationTask.objects.filter(
+        rollout_id=rollout_id, version_id__in=list(version_ids), evaluation__matched=True
+    )
+
+
+def _is_open(now: datetime) -> Q:
+    """Returns the condition of tasks whose score may still come in time."""
+    return Q(state=TaskState.DUE, due_at__gt=now - PATIENCE - _GRACE)
+
+
+def _once_each(rows: Sequence[EvaluationTask]) -> list[EvaluationTask]:
+    """Returns one task of each answer and version: two online evaluations may have the same answer due."""
+    found: dict[tuple[UUID, UUID], EvaluationTask] = {}
+    for row in rows:
+        found.setdefault((row.version_id, row.request_id), row)
+    return list(found.values())
+
+
+def _ended(row: EvaluationTask) -> EndedTask:
+    score, reason = _score(row)
+    return EndedTask(
+        version_id=row.version_id,
+        request_id=row.request_id,
+        requested_at=row.requested_at,
+        minute=row.due_at - _MINUTE,
+        stage=row.rollout_stage,
+        variant=row.variant,
+        position=row.position,
+        score=score,
+        reason=reason,
+    )
+
+
+def _score(row: EvaluationTask) -> tuple[float | None, str]:
+    """Returns the score that counts, or None and why there is none."""
+    if row.state == TaskState.DUE:
+        return None, NOT_ENDED
+    if row.state != TaskState.DONE or row.score is None:
+        return None, row.reason
+    if row.ended_at is None or row.ended_at > row.due_at + PATIENCE:
+        return None, TOO_LATE
+    # Whoever may write scores may have given this one another value before its task was judged.
+    return (row.score, "") if 0 <= row.score <= 1 else (None, "unreadable")

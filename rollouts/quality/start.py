@@ -1,0 +1,132 @@
+"""Which evaluators may judge a rollout, and how they are at its start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from analytics.evaluators.calibration.calibrate import calibrate
+from analytics.evaluators.calibration.states import State as Calibrated
+from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
+from analytics.evaluators.selectors import KnownVersion, get_version
+from analytics.models import OnlineEvaluation
+from analytics.online_evaluations.ended import evaluations_of_rollouts, label_share_of
+from rollouts.errors import InvalidRolloutError
+from rollouts.evaluation import Action
+from rollouts.evaluation.quality import default_action
+from rollouts.quality.entries import RULE, QualityEntry, RolloutEvaluator
+
+MAX_EVALUATORS = 5
+"""As many as a project may have active online evaluations."""
+
+_NO_EVALUATOR = "There is no such evaluator in this project."
+_NO_VERSION = "The evaluator has no such version."
+_TWICE = "The rollout names this version of the evaluator twice."
+_REQUIRED_AND_IGNORED = "An evaluator that is ignored decides nothing, so that it cannot be required."
+_NOT_SAMPLED = (
+    "No active online evaluation takes a matched sample for this evaluator{version} and prompt config. Make one with"
+    " `POST online-evaluations` and `matched`, or change one with `PATCH online-evaluations/{{evaluation_id}}`."
+)
+_OTHER_SHARE = (
+    "The online evaluation of this evaluator has {share}, and people label by that. Change it there with"
+    " `PATCH online-evaluations/{{evaluation_id}}`, or leave it out here."
+)
+
+
+def check_entries(project_id: UUID, config_id: UUID, entries: Sequence[QualityEntry]) -> None:
+    """Raises InvalidRolloutError, which names the field, for an evaluator that could not judge a rollout of the prompt
+    config that began now."""
+    _checked(project_id, config_id, entries)
+
+
+def evaluators_at_start(
+    project_id: UUID, config_id: UUID, entries: Sequence[QualityEntry]
+) -> tuple[RolloutEvaluator, ...]:
+    """Returns the evaluators of a rollout that begins now, with their calibration. Raises InvalidRolloutError and, for
+    evaluators that ask a model, the errors of the request log."""
+    found = _checked(project_id, config_id, entries)
+    return tuple(_begun(project_id, entry, *one) for entry, one in zip(entries, found, strict=True))
+
+
+def _checked(
+    project_id: UUID, config_id: UUID, entries: Sequence[QualityEntry]
+) -> list[tuple[KnownVersion, OnlineEvaluation]]:
+    found: list[tuple[KnownVersion, OnlineEvaluation]] = []
+    for number, entry in enumerate(entries):
+        known = _version(project_id, entry, number)
+        if known.version_id in {one.version_id for one, _ in found}:
+            raise _error(number, "evaluator_id", _TWICE)
+        if entry.required and entry.action is Action.IGNORE:
+            raise _error(number, "required", _REQUIRED_AND_IGNORED)
+        evaluation = _sampled(project_id, config_id, entry, known, number)
+        _check_share(entry, evaluation, number)
+        found.append((known, evaluation))
+    return found
+
+
+def _version(project_id: UUID, entry: QualityEntry, number: int) -> KnownVersion:
+    try:
+        return get_version(project_id, entry.evaluator_id, entry.version)
+    except EvaluatorNotFoundError:
+        raise _error(number, "evaluator_id", _NO_EVALUATOR) from None
+    except EvaluatorVersionNotFoundError:
+        raise _error(number, "version", _NO_VERSION) from None
+
+
+def _sampled(
+    project_id: UUID, config_id: UUID, entry: QualityEntry, known: KnownVersion, number: int
+) -> OnlineEvaluation:
+    """Returns the online evaluation that has answers due for the version."""
+    rows = evaluations_of_rollouts(project_id, known.evaluator_id, known.number, config_id)
+    if not rows:
+        version = "" if entry.version is None else f", version {entry.version},"
+        raise _error(number, "evaluator_id", _NOT_SAMPLED.format(version=version))
+    return rows[0]
+
+
+def _check_share(entry: QualityEntry, evaluation: OnlineEvaluation, number: int) -> None:
+    share = label_share_of(evaluation)
+    if entry.label_share and entry.label_share != share:
+        has = "no label_share" if share is None else f"a label_share of {share:g}"
+        raise _error(number, "label_share", _OTHER_SHARE.format(share=has))
+
+
+def _begun(
+    project_id: UUID, entry: QualityEntry, known: KnownVersion, evaluation: OnlineEvaluation
+) -> RolloutEvaluator:
+    calibration, scale = RULE, 1.0 if not known.definition.asks_a_model else None
+    if known.definition.asks_a_model:
+        calibration, scale = _calibration(project_id, known)
+    is_calibrated = calibration in (RULE, Calibrated.CALIBRATED)
+    # With 0 the rollout does not wait for labels, although people give them.
+    label_share = None if entry.label_share == 0 else label_share_of(evaluation)
+    action = entry.action or default_action(calibrated=is_calibrated)
+    if action is Action.ROLL_BACK and not is_calibrated and label_share is None:
+        # Nobody knows whether its scores say anything of the answers.
+        action = Action.HOLD
+    return RolloutEvaluator(
+        evaluator_id=known.evaluator_id,
+        version_id=known.version_id,
+        version=known.number,
+        title=known.title,
+        kind=known.definition.kind,
+        action=action,
+        margin=entry.margin,
+        required=entry.required,
+        label_share=label_share,
+        margin_scale=scale,
+        calibration=calibration,
+    )
+
+
+def _calibration(project_id: UUID, known: KnownVersion) -> tuple[str, float | None]:
+    """Returns the state of a judge, and how much of a true difference it shows at least."""
+    found = calibrate(project_id, known.evaluator_id, known.number)
+    shown = found.confusion.informedness
+    if found.state is not Calibrated.CALIBRATED or shown is None or shown.low is None:
+        return found.state.value, None
+    return found.state.value, min(shown.low, 1.0)
+
+
+def _error(number: int, field: str, problem: str) -> InvalidRolloutError:
+    return InvalidRolloutError(f"quality.{number}.{field}", problem)
