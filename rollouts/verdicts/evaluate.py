@@ -30,6 +30,7 @@ from rollouts.services import AUTOMATIC, apply_transition, locked_rollout
 from rollouts.states import Status, Transition
 from rollouts.verdicts.figures import check_formula, first_state, verdict_at, verdict_figures
 from rollouts.verdicts.minutes import Window, usual_before
+from rollouts.verdicts.quality.reading import QualityReading, read_quality, store_quality
 from rollouts.verdicts.recorded import Reading, recorded_window
 from rollouts.verdicts.segments import log_named, named_in, segments_after
 
@@ -80,6 +81,7 @@ class _Look:
     reading: Reading
     state: State
     segments: SegmentState
+    quality: QualityReading | None
     verdict: Verdict
     elapsed_minutes: float
     caught_up: bool
@@ -200,6 +202,7 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
         now=now if window.end == closed else None,
     )
     state = replay(state, reading.minutes)
+    quality = read_quality(rollout, stages, began=began, now=now)
     stage, elapsed = stages[rollout.current_stage], elapsed_minutes(rollout, now)
     return _Look(
         rollout=rollout,
@@ -209,6 +212,7 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
         reading=reading,
         state=state,
         segments=segments_after(rollout, stages, reading),
+        quality=quality,
         verdict=verdict_at(state, stage, elapsed_minutes=elapsed),
         elapsed_minutes=elapsed,
         caught_up=window.end == closed,
@@ -247,6 +251,8 @@ def _save(look: _Look, claim: UUID) -> EvaluationResult | None:
             )
             for minute in look.reading.minutes
         )
+        if look.quality is not None:
+            store_quality(row, look.quality)
         _log_changes(look, evaluation)
         evaluation.initial, evaluation.state = to_json(look.initial), to_json(look.state)
         evaluation.through, evaluation.verdict, evaluation.decided_at = look.window.end, figures, timezone.now()

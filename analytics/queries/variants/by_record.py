@@ -185,6 +185,15 @@ WHERE project_id = {project:UUID} AND request_id IN {ids:Array(UUID)}
 GROUP BY request_id
 """
 
+_BUCKETS = f"""
+SELECT r.request_id AS request_id, toUInt32(any(r.alloc_unit) % {BUCKETS}) AS bucket
+FROM requests AS r
+WHERE r.project_id = {{project:UUID}} AND r.request_id IN {{ids:Array(UUID)}} AND {IN_ARM}
+    AND r.ts >= {{first:DateTime64(6, 'UTC')}} AND r.ts <= {{last:DateTime64(6, 'UTC')}}
+GROUP BY request_id
+"""
+_IDS_AT_ONCE = 5_000
+
 
 @dataclass(frozen=True)
 class _Visible:
@@ -196,6 +205,12 @@ class _Visible:
 class _Row:
     request_id: UUID
     recorded_at: datetime
+
+
+@dataclass(frozen=True)
+class _Bucket:
+    request_id: UUID
+    bucket: int
 
 
 def recorded_minutes(rows: Recorded, *, counted: Collection[UUID], log_ratio: float) -> list[RecordedMinute]:
@@ -237,3 +252,16 @@ def recorded_at(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[U
     params = {"project": project_id, "ids": [str(one) for one in arrived], **times}
     found = client.query(_ROWS, params, row=_Row, name="variants.rows", fresh=FRESH)
     return {row.request_id: row.recorded_at for row in found}
+
+
+def buckets_of(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[UUID, int]:
+    """Returns the buckets of the users of these requests, by id, of those that have a row. `arrived` are the times of
+    arrival."""
+    ids, found = list(arrived), dict[UUID, int]()
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        some = ids[start : start + _IDS_AT_ONCE]
+        times = [arrived[one] for one in some]
+        params = {"project": project_id, "ids": [str(one) for one in some], "first": min(times), "last": max(times)}
+        rows = client.query(_BUCKETS, params, row=_Bucket, name="variants.buckets", fresh=FRESH)
+        found.update({row.request_id: row.bucket for row in rows})
+    return found

@@ -1,0 +1,76 @@
+"""The minutes of tasks that `advance_quality` takes. Pure: a minute follows from its tasks and those before it, and not
+from when somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from uuid import UUID
+
+from analytics.online_evaluations.ended import EndedTask
+from analytics.queries.variants import BASELINE, TARGET
+from rollouts.evaluation.quality import ArmTasks, Basis, EvaluatorTasks, QualityMinute, Task
+from rollouts.verdicts.quality.users import Users, UsersByTitle, with_users
+
+Cell = tuple[int, int]
+"""A minute, which is Unix time divided by 60, and a stage."""
+
+
+def minutes_of(
+    basis: Basis, tasks: Iterable[EndedTask], titles: Mapping[UUID, str], buckets: Mapping[UUID, int] | None
+) -> list[QualityMinute]:
+    """Returns the minutes in the order of their time and stages. `titles` are those of the versions, and `buckets` the
+    users of sticky allocation by request."""
+    own = sorted((one for one in tasks if one.version_id in titles), key=_cell)
+    return [
+        QualityMinute(minute, stage, basis, _by_evaluator(list(found), titles, buckets or {}))
+        for (minute, stage), found in groupby(own, key=_cell)
+    ]
+
+
+def with_all_users(
+    users: UsersByTitle, minutes: Sequence[QualityMinute], weights: Sequence[int]
+) -> tuple[UsersByTitle, list[QualityMinute]]:
+    """Returns the users after these minutes, and the minutes with what they say of users. `weights` are those of the
+    stages."""
+    found, after = dict(users), []
+    for minute in minutes:
+        before = weights[minute.stage - 2] if minute.stage > 1 else 0
+        evaluators: dict[str, EvaluatorTasks] = {}
+        for title, tasks in minute.evaluators.items():
+            found[title], evaluators[title] = with_users(found.get(title, Users()), tasks, minute.stage, before)
+        after.append(replace(minute, evaluators=evaluators))
+    return found, after
+
+
+def with_drifted(minutes: Sequence[QualityMinute], drifted: Collection[str]) -> list[QualityMinute]:
+    """Returns the minutes, in the first of which these evaluators are said to have drifted."""
+    if not minutes or not drifted:
+        return list(minutes)
+    first = minutes[0]
+    said = {title: replace(first.evaluators.get(title, EvaluatorTasks()), drifted=True) for title in sorted(drifted)}
+    return [replace(first, evaluators={**first.evaluators, **said}), *minutes[1:]]
+
+
+def _cell(task: EndedTask) -> Cell:
+    return int(task.minute.timestamp()) // 60, task.stage
+
+
+def _by_evaluator(
+    tasks: Sequence[EndedTask], titles: Mapping[UUID, str], buckets: Mapping[UUID, int]
+) -> Mapping[str, EvaluatorTasks]:
+    found: dict[str, dict[str, list[Task]]] = {}
+    for one in tasks:
+        arms = found.setdefault(titles[one.version_id], {TARGET: [], BASELINE: []})
+        if one.variant in arms:
+            arms[one.variant].append(_task(one, buckets.get(one.request_id)))
+    return {title: EvaluatorTasks(_arm(arms[TARGET]), _arm(arms[BASELINE])) for title, arms in sorted(found.items())}
+
+
+def _arm(tasks: Sequence[Task]) -> ArmTasks:
+    return ArmTasks(tuple(sorted(tasks, key=lambda task: task.order)))
+
+
+def _task(task: EndedTask, user: int | None) -> Task:
+    return Task(task.position, task.score, task.label_due, task.label, user)

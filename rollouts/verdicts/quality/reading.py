@@ -1,0 +1,171 @@
+"""The scores of a rollout: the tasks of the minutes that have ended since the last look go into the state, once each.
+
+They are read and stored by the evaluation of minutes, under its claim. The bases have clocks of their own: labels come
+days after scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from analytics.evaluators.calibration.calibrate import Calibration, calibrate
+from analytics.evaluators.calibration.states import Missing
+from analytics.evaluators.calibration.states import State as Calibrated
+from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
+from analytics.online_evaluations.ended import EndedTask, ended_tasks, sampled_until
+from analytics.queries.variants.by_record import buckets_of
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import from_json, to_json
+from rollouts.evaluation.quality import Basis, QualityMinute, QualityState, initial_quality, replay_quality
+from rollouts.models import Rollout, RolloutQuality, RolloutQualityMinute, RolloutStage
+from rollouts.quality.entries import RolloutEvaluator, evaluators_of
+from rollouts.verdicts.quality.minutes import minutes_of, with_all_users, with_drifted
+from rollouts.verdicts.quality.users import Users, UsersByTitle
+
+_CALIBRATED_EVERY = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class QualityReading:
+    """The evaluators of a rollout after a look: the state, and the minutes that led to it from the one before.
+    `through` is the end of the latest minute that was handed over, by basis."""
+
+    evaluators: tuple[RolloutEvaluator, ...]
+    initial: QualityState
+    state: QualityState
+    minutes: tuple[QualityMinute, ...]
+    through: Mapping[Basis, datetime]
+    users: UsersByTitle
+    calibrated_at: Mapping[Basis, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The minutes of one basis, and what was known of the calibrations at `calibrated_at`."""
+
+    minutes: Sequence[QualityMinute]
+    until: datetime
+    users: UsersByTitle
+    calibrated_at: datetime | None
+
+
+def read_quality(
+    rollout: Rollout, stages: Mapping[int, RolloutStage], *, began: datetime, now: datetime
+) -> QualityReading | None:
+    """Returns the evaluators of a rollout that began in the minute `began`; None for a rollout without any. Raises
+    AnalyticsUnavailableError."""
+    evaluators = evaluators_of(rollout)
+    if not evaluators:
+        return None
+    stored = RolloutQuality.objects.get(pk=rollout.pk)
+    weights = [stages[number].weight for number in sorted(stages)]
+    initial, state = _states(stored, rollout, evaluators, weights)
+    through, users = _times(stored.through), _users(stored)
+    calibrated_at = _times(stored.calibrated_at)
+    minutes: list[QualityMinute] = []
+    for basis in state.bases:
+        own = [one for one in evaluators if one.statistics.basis is basis]
+        tasks, until = _ended(rollout, own, basis, stages, through.get(basis, began), now)
+        found = minutes_of(basis, tasks, {one.version_id: one.title for one in own}, _buckets(rollout, tasks))
+        if found and now - calibrated_at.get(basis, began) >= _CALIBRATED_EVERY:
+            found = with_drifted(found, _drifted(rollout, own, state))
+            calibrated_at[basis] = now
+        if state.sticky:
+            users, found = with_all_users(users, found, weights)
+        minutes += found
+        through[basis] = until
+    return QualityReading(
+        evaluators=evaluators,
+        initial=initial,
+        state=replay_quality(state, minutes),
+        minutes=tuple(minutes),
+        through=through,
+        users=users,
+        calibrated_at=calibrated_at,
+    )
+
+
+def store_quality(rollout: Rollout, reading: QualityReading) -> None:
+    """Stores the state and the minutes, in the transaction of the evaluation whose claim was found to hold."""
+    RolloutQualityMinute.objects.bulk_create(
+        RolloutQualityMinute(
+            rollout=rollout,
+            basis=minute.basis.value,
+            minute=datetime.fromtimestamp(minute.minute * 60, UTC),
+            stage=minute.stage,
+            tasks=to_json(minute),
+        )
+        for minute in reading.minutes
+    )
+    RolloutQuality.objects.filter(pk=rollout.pk).update(
+        initial=to_json(reading.initial),
+        state=to_json(reading.state),
+        through=times_shown(reading.through),
+        users=to_json(reading.users) if reading.state.sticky else None,
+        calibrated_at=times_shown(reading.calibrated_at),
+    )
+
+
+def times_shown(times: Mapping[Basis, datetime]) -> dict[str, str]:
+    return {basis.value: times[basis].isoformat() for basis in Basis if basis in times}
+
+
+def _states(
+    stored: RolloutQuality, rollout: Rollout, evaluators: Sequence[RolloutEvaluator], weights: Sequence[int]
+) -> tuple[QualityState, QualityState]:
+    """Returns the state at the start and the latest state."""
+    if stored.initial is not None:
+        return from_json(QualityState, stored.initial), from_json(QualityState, stored.state)
+    sticky = rollout.allocation_type != AllocationType.RANDOM
+    initial = initial_quality([one.statistics for one in evaluators], weights=weights, sticky=sticky)
+    return initial, initial
+
+
+def _users(stored: RolloutQuality) -> UsersByTitle:
+    return {title: from_json(Users, one) for title, one in (stored.users or {}).items()}
+
+
+def _times(stored: Mapping[str, str]) -> dict[Basis, datetime]:
+    return {Basis(basis): datetime.fromisoformat(time) for basis, time in stored.items()}
+
+
+def _ended(
+    rollout: Rollout,
+    evaluators: Sequence[RolloutEvaluator],
+    basis: Basis,
+    stages: Mapping[int, RolloutStage],
+    after: datetime,
+    now: datetime,
+) -> tuple[list[EndedTask], datetime]:
+    # The samples are asked first: all tasks of the minutes before are made then.
+    until = sampled_until(rollout.project_id, {one.evaluator_id for one in evaluators}, now)
+    versions = [one.version_id for one in evaluators]
+    found = ended_tasks(rollout.pk, versions, after, until, with_labels=basis is Basis.LABELS, now=now)
+    return [one for one in found.tasks if one.stage in stages], found.until
+
+
+def _buckets(rollout: Rollout, tasks: Sequence[EndedTask]) -> Mapping[UUID, int] | None:
+    if rollout.allocation_type == AllocationType.RANDOM or not tasks:
+        return None
+    return buckets_of(rollout.project_id, {one.request_id: one.requested_at for one in tasks})
+
+
+def _drifted(rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: QualityState) -> list[str]:
+    """Returns the titles of the judges that are not what they were, and decide nothing from now on."""
+    judges = [one for one in evaluators if not one.is_rule and not state.of(one.title).drifted]
+    return [one.title for one in judges if _is_another(rollout, one)]
+
+
+def _is_another(rollout: Rollout, judge: RolloutEvaluator) -> bool:
+    try:
+        found: Calibration = calibrate(rollout.project_id, judge.evaluator_id, judge.version)
+    except (EvaluatorNotFoundError, EvaluatorVersionNotFoundError):
+        return False  # It was deleted: it has no new scores, and those that it gave stay what they were.
+    if found.state is Calibrated.DRIFTED:
+        return True
+    # How much of a difference a judge shows is known of the model that was calibrated. Labels correct any judge.
+    rests_on_calibration = judge.label_share is None and judge.margin_scale is not None
+    return rests_on_calibration and Missing.JUDGE_MODEL in found.missing
