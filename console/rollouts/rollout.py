@@ -15,6 +15,7 @@ from console.rollouts import panels as loads
 from console.rollouts.gate import gate, is_closed
 from console.rollouts.links import links
 from console.rollouts.moves import CONSEQUENCES, ReasonForm, form_of, move, possible, verb
+from console.rollouts.scores import scores
 from console.rollouts.segments import segments
 from console.rollouts.watch import is_watched, watch
 from core.roles import Right
@@ -67,6 +68,7 @@ class RolloutPage(Page):
             *([("gate", "Gate", gate)] if row.gate != Gate.NONE else []),
             ("verdict", "Verdict", loads.verdict),
             ("metrics", "Metrics", loads.metrics),
+            *([("scores", "Scores", scores)] if row.quality else []),
             ("segments", "Parts of the traffic", segments),
             *([("watch", "At 100 %", watch)] if is_watched(row) else []),
             ("requests", "Requests of the arms", loads.requests),

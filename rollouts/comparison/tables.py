@@ -55,6 +55,11 @@ _MARKS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 
 
+def mark_of(status: str) -> tuple[str, str]:
+    """Returns how something stands, and the colour of it."""
+    return _MARKS[status]
+
+
 def metric_rows(shown: Mapping[str, Any]) -> list[MetricRow]:
     """Returns the rows of the metrics that `wire.judged_metrics` returns, in the order in which people read them."""
     return [_metric_row(metric, shown[metric.value]) for metric in LABELS if metric.value in shown]
@@ -63,7 +68,7 @@ def metric_rows(shown: Mapping[str, Any]) -> list[MetricRow]:
 def _metric_row(metric: Metric, one: Mapping[str, Any]) -> MetricRow:
     name = metric.value
     unjudged = ("shown only" if metric is Metric.STOPPED else "not judged", "neutral")
-    mark, kind = _MARKS[one["status"]] if one["judged"] else unjudged
+    mark, kind = mark_of(one["status"]) if one["judged"] else unjudged
     return MetricRow(
         name=name,
         label=LABELS[metric],
@@ -85,11 +90,11 @@ def _numbers(name: str, one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "May fail from", change(name, one["failing_difference"])
     if one["judged"]:
         yield "If it fails", one["action"].replace("_", " ")
-        yield "E that it is worse", f"{_odds(one['evidence'])}, decides from {_odds(one['evidence_threshold'])}"
-        yield "E that it is harmless", f"{_odds(one['safety'])}, decides from {_odds(one['safety_threshold'])}"
+        yield "E that it is worse", f"{e_value(one['evidence'])}, decides from {e_value(one['evidence_threshold'])}"
+        yield "E that it is harmless", f"{e_value(one['safety'])}, decides from {e_value(one['safety_threshold'])}"
     if one["user_evidence"] is not None:
         design = one.get("design_effect")
-        yield "E by users", _odds(one["user_evidence"])
+        yield "E by users", e_value(one["user_evidence"])
         yield "Design effect", UNKNOWN if design is None else f"{design:.3g}"
 
 
@@ -108,7 +113,7 @@ def _plot(name: str, one: Mapping[str, Any]) -> Interval | None:
     )
 
 
-def _odds(evidence: float | None) -> str:
+def e_value(evidence: float | None) -> str:
     """Returns an e-value as people read it: of very small ones the size does not matter."""
     if evidence is None:
         return UNKNOWN
