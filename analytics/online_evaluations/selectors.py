@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from analytics.models import EvaluationBudget, EvaluationTask, EvaluatorVersion, OnlineEvaluation
+from analytics.models.evaluators import EvaluatorState
 from analytics.models.online_evaluations import EvaluationState, TaskState
 from analytics.online_evaluations.errors import OnlineEvaluationNotFoundError
 from analytics.online_evaluations.money import month_of
@@ -62,6 +63,14 @@ def list_online_evaluations(project_id: UUID) -> QuerySet[OnlineEvaluation]:
     newest = versions.annotate(newest=Max("number")).values("newest")
     rows = rows.annotate(scoring_number=Coalesce(F("version__number"), Subquery(newest)))
     return rows.select_related("evaluator", "version").order_by("-created_at", "-id")
+
+
+def matched_evaluators(project_id: UUID) -> list[tuple[UUID, str]]:
+    """Returns the ids and names of the evaluators that score a matched sample now."""
+    rows = OnlineEvaluation.objects.for_project(project_id).filter(
+        matched=True, state=EvaluationState.ACTIVE, evaluator__state=EvaluatorState.ACTIVE
+    )
+    return list(rows.order_by("evaluator__name").values_list("evaluator_id", "evaluator__name").distinct())
 
 
 def get_online_evaluation(project_id: UUID, evaluation_id: UUID) -> OnlineEvaluation:

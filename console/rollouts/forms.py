@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
 
 from django import forms
 from django.forms import BaseFormSet, formset_factory
 from typing_extensions import override
 
 from analytics.models import Dataset
+from analytics.online_evaluations.selectors import matched_evaluators
 from prompts.models import PromptConfig, PromptVersion
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, Policy
 from rollouts.models import NAME_CHARACTERS, Gate, Mode
+from rollouts.quality.entries import QualityEntry
 from rollouts.services import NewRollout
 from rollouts.states import DEFAULT_STAGES, MAX_STAGES, Stage, StageError, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
@@ -61,6 +64,10 @@ _METRICS = {
     Metric.LATENCY_AVERAGE: ("Answers get slower on average", "1.1 times the baseline's average."),
     Metric.COST: ("A request gets dearer", "1.1 times what is allowed below."),
 }
+_EVALUATORS = {
+    "evaluators": "Evaluators whose scores are judged",
+    "required_evaluators": "Of them those that must pass from 50 % on",
+}
 _PERCENT = 100
 
 
@@ -94,6 +101,11 @@ class RolloutForm(forms.Form):
         self.fields["gate_dataset"] = DatasetChoice(
             datasets, required=False, label="Data set of the gate", empty_label="Any data set"
         )
+        evaluators = [(str(pk), name) for pk, name in matched_evaluators(config.project_id)]
+        for name, label in _EVALUATORS.items():
+            self.fields[name] = forms.MultipleChoiceField(
+                choices=evaluators, required=False, widget=forms.CheckboxSelectMultiple, label=label
+            )
         policy = Policy()
         for metric, (label, size) in _METRICS.items():
             usual = policy.action(metric).value
@@ -115,6 +127,8 @@ class RolloutForm(forms.Form):
     def clean(self) -> None:
         if self.cleaned_data.get("gate_dataset") and self.cleaned_data.get("gate") == Gate.NONE:
             self.add_error("gate_dataset", "Takes an experiment as the gate.")
+        if set(self.cleaned_data.get("required_evaluators", ())) - set(self.cleaned_data.get("evaluators", ())):
+            self.add_error("required_evaluators", "Choose these evaluators above, too.")
 
     @property
     def metric_fields(self) -> list[forms.BoundField]:
@@ -141,6 +155,9 @@ class RolloutForm(forms.Form):
             policy=policy,
             gate=Gate(data["gate"]),
             gate_dataset_id=data["gate_dataset"].pk if data["gate_dataset"] else None,
+            quality=[
+                QualityEntry(UUID(one), required=one in data["required_evaluators"]) for one in data["evaluators"]
+            ],
         )
 
 

@@ -127,6 +127,7 @@ def _shown(visit: Visit, form: RolloutForm, rows: BaseStages) -> Mapping[str, An
         "active": _active(visit, config),
         "editor_address": visit.link_if_there("prompt_editor", config.pk),
         "prompt_address": visit.link_if_there("prompt", config.pk),
+        "online_evaluations_address": visit.link_if_there("online_evaluations"),
         "form_address": visit.link("rollout_form", config=config.pk),
     }
 

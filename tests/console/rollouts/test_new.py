@@ -21,13 +21,16 @@ from rollouts.evaluation import Policy
 from rollouts.evaluation.policy import ALPHA
 from rollouts.forecasts import plan as planning
 from rollouts.models import Rollout
+from rollouts.quality.entries import entries_of
 from rollouts.services import roll_back_rollout
 from rollouts.states import DEFAULT_STAGES
 from tests.factories.core import client_of, make_staff
 from tests.factories.datasets import make_dataset
+from tests.factories.evaluators import make_evaluator
 from tests.factories.gates import make_verdict
 from tests.factories.prompts import make_config, make_version
 from tests.factories.rollouts import make_rollout
+from tests.rollouts.quality.tasks import matched
 
 pytestmark = pytest.mark.django_db
 
@@ -295,3 +298,25 @@ def test_form__may_not_edit__403(client: Client, config: PromptConfig, role: Rol
     client.force_login(make_staff(role, config.project))
     assert client.get(PATH, {"project": str(config.project_id)}).status_code == 403
     assert sent(client, config).status_code == 403
+
+
+def test_form__evaluators__are_those_of_matched_samples(editor: Client, config: PromptConfig) -> None:
+    assert "No evaluator has one yet." in shown(editor, config)
+    evaluator = make_evaluator(config.project, name="<b>Accurate</b>")
+    matched(config.project, evaluator)
+
+    text = shown(editor, config)
+    assert "&lt;b&gt;Accurate&lt;/b&gt;" in text
+    refused = text_of(sent(editor, config, required_evaluators=[str(evaluator.pk)]))
+    assert "Choose these evaluators above, too." in refused
+    assert not Rollout.objects.exists()
+
+    chosen = [str(evaluator.pk)]
+    assert sent(editor, config, evaluators=chosen, required_evaluators=chosen).status_code == 302
+    [entry] = entries_of(Rollout.objects.get())
+    assert (entry.evaluator_id, entry.required, entry.action) == (evaluator.pk, True, None)
+
+
+def test_form__evaluator_without_a_matched_sample__is_refused(editor: Client, config: PromptConfig) -> None:
+    text = text_of(sent(editor, config, evaluators=[str(make_evaluator(config.project).pk)]))
+    assert "Select a valid choice." in text

@@ -1,0 +1,86 @@
+"""The panel of evaluators on the page of a rollout."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from analytics.models import EvaluationTask, Evaluator
+from analytics.online_evaluations.ended import TaskCounts
+from console.rollouts.scores import counted
+from core.ui.formats import MINUS
+from rollouts.models import Rollout
+from rollouts.quality.entries import QualityEntry
+from tests.console.rollouts.test_rollout import shown, signed_in
+from tests.console.rollouts.test_rollout import totals as totals
+from tests.factories.evaluators import make_evaluator
+from tests.factories.prompts import make_config
+from tests.factories.rollouts import make_rollout
+from tests.rollouts.quality.tasks import matched, sampled
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("totals")]
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        (TaskCounts(), "nothing due yet"),
+        (TaskCounts(3, 3), "3 of 3 due judged"),
+        (TaskCounts(5, 3), "3 of 5 due judged; 2 to be judged"),
+        (
+            TaskCounts(96, 84, {"no_text": 3, "judge_failed": 9}),
+            "84 of 96 due judged, 12 missing: judge failed 9, no text 3",
+        ),
+        (TaskCounts(1_000, 998, {"budget": 1}), "998 of 1,000 due judged, 1 missing: budget 1; 1 to be judged"),
+    ],
+)
+def test_counted(counts: TaskCounts, text: str) -> None:
+    assert counted(counts) == text
+
+
+def judged(*, started: bool = True, **fields: Any) -> tuple[Rollout, Evaluator]:
+    config = make_config(versions=2)
+    evaluator = make_evaluator(config.project, name="<b>Accurate</b>")
+    matched(config.project, evaluator)
+    entry = QualityEntry(evaluator.pk, **fields)
+    return make_rollout(config, started=started, quality=[entry]), evaluator
+
+
+def panel_of(client: Client, rollout: Rollout) -> str:
+    page = shown(client, rollout)
+    found = re.search(r'id="panel-scores".*?</section>', page, re.DOTALL)
+    assert found, page
+    return unescape(found[0])
+
+
+def test_panel__no_evaluator__is_none(client: Client) -> None:
+    rollout = make_rollout()
+    assert 'id="panel-scores"' not in shown(signed_in(client, rollout), rollout)
+
+
+def test_panel__before_the_start__says_how_many_will_judge(client: Client) -> None:
+    rollout, _ = judged(started=False)
+    assert "1 evaluator will judge answers once the rollout begins." in panel_of(signed_in(client, rollout), rollout)
+
+
+def test_panel__tasks__what_became_of_them_and_the_worst_pairs(client: Client) -> None:
+    rollout, evaluator = judged()
+    evaluation = evaluator.online_evaluations.get()
+    rows = sampled(rollout, evaluation, 5, target=[0.0, None], baseline=[1.0, 1.0])
+    for place, row in enumerate(rows):
+        EvaluationTask.objects.filter(pk=row.pk).update(position=place)
+
+    text = panel_of(signed_in(client, rollout), rollout)
+
+    assert "1 of 2 due judged, 1 missing: no text 1" in text
+    assert "2 of 2 due judged" in text
+    assert "a rule, which is right by definition" in text
+    assert f"{MINUS}100.00 points" in text
+    for row in (rows[0], rows[2]):
+        assert f"/admin/analytics/requests/{rollout.project_id}/{row.request_id}/" in text
+    assert f"/admin/evaluators/{evaluator.pk}/" in text
+    assert "<b>Accurate</b>@1" not in shown(client, rollout)
