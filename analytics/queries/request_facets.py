@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from analytics.clickhouse import client
@@ -48,13 +48,14 @@ _KINDS: Mapping[str, str] = {
 _USERS: Mapping[str, str] = {"user_id": "t.user_id"}
 _KEYS: Mapping[str, str] = {name: f"if(t.{name} = 0, '', toString(t.{name}))" for name in ("api_key_id", "team_id")}
 _NO_ROLLUP: Mapping[str, str] = {"deployment": "toString(if(t.deployment = '', t.provider, t.deployment))"}
-# Of these a request may have several values: arrays of texts. Those of metadata are `metadata.<name>:<value>`.
-_SIGNALS = ", ".join(f"if({condition}, '{signal}', '')" for signal, condition in SIGNALS.items())
+# Of these a request may have several values: arrays of pairs of a name and a value. Each name of metadata is a facet of
+# its own.
+_SIGNALS = ", ".join(f"('signal', if({condition}, '{signal}', ''))" for signal, condition in SIGNALS.items())
 _MANY: Mapping[str, str] = {
-    "signal": f"arrayFilter(x -> x != '', [{_SIGNALS}])",
+    "signal": f"[{_SIGNALS}]",
     "metadata": (
-        f"arrayMap(x -> concat(x.1, ':', x.2), arrayFilter(x -> startsWith(x.1, '{METADATA_PREFIX}') AND x.2 != '',"
-        " arrayZip(mapKeys(t.attributes), mapValues(t.attributes))))"
+        f"arrayMap(x -> (x.1, concat(x.1, ':', x.2)), arrayFilter(x -> startsWith(x.1, '{METADATA_PREFIX}')"
+        " AND x.2 != '', arrayZip(mapKeys(t.attributes), mapValues(t.attributes))))"
     ),
 }
 FACETS: Final = (
@@ -104,12 +105,18 @@ class Facet:
 
 @dataclass(frozen=True)
 class _Row:
+    """A value of a column; `named` is the sum over all values of the column that are not empty."""
+
     name: str
     value: str
     requests: int
-    # The sums over all values of the column: of those that are not empty, and of all, with the time of the oldest.
     named: int
-    counted: int
+
+
+@dataclass(frozen=True)
+class _RowSince(_Row):
+    """A value of a column, or under an empty name all requests; `since` is the time of the oldest one."""
+
     since: datetime
 
 
@@ -136,66 +143,71 @@ def _facets_of(
     """Yields the questions that answer the facets `names` of a filter."""
     given = conditions_of(filters)
     fields = given.conditions.keys() - {"start", "end"}
-    rest = {name: f"[{column}]" for name, column in _NO_ROLLUP.items() if name in names}
-    rest |= {name: column for name, column in _MANY.items() if name in names}
+    rest = {name: column for name, column in _NO_ROLLUP.items() if name in names}
     for source in _SOURCES:
         columns = {name: column for name, column in source.columns.items() if name in names}
         if columns and fields <= source.known:
             yield partial(_of_rollups, project_id, filters, given, columns, source.rollups)
         else:
-            rest |= {name: f"[{column}]" for name, column in columns.items()}
-    if rest:
-        yield partial(_of_newest, project_id, given, rest)
+            rest |= columns
+    many = [column for name, column in _MANY.items() if name in names]
+    if rest or many:
+        yield partial(_of_newest, project_id, given, rest, many)
 
 
 def _of_rollups(
     project_id: UUID, filters: RequestFilter, given: Conditions, columns: Mapping[str, str], rollups: Sequence[Rollup]
 ) -> Sequence[Facet]:
     where = " AND ".join(["1", *(text for name, text in given.conditions.items() if name not in ("start", "end"))])
-    keys: dict[str, Key] = {f"{name}_value": same(expression) for name, expression in columns.items()}
     start, end = clamp(filters.start or _BEGINNING), clamp(filters.end or _END)
+    keys: dict[str, Key] = {f"{name}_value": same(expression) for name, expression in columns.items()}
     source, times = union(rollups, start, end, keys=keys, figures=["requests"], where=where)
-    values = ", ".join(f"[f.{name}_value] AS {name}_value" for name in columns)
-    counted = f"SELECT {values}, f.requests AS requests, toDateTime64(0, 6, 'UTC') AS ts FROM {source} AS f"
-    return _facets(project_id, counted, {**given.values, **times}, columns, limited=False)
+    [name, *more] = columns
+    if more:
+        # The sums over all kinds come before a kind becomes a row for each of its values.
+        values = ", ".join(keys)
+        kinds = f"SELECT {values}, sum(f.requests) AS n FROM {source} AS f GROUP BY {values}"
+        names = ", ".join(f"'{name}'" for name in columns)
+        counted = f"({kinds}) ARRAY JOIN [{names}] AS facet, [{values}] AS text"
+        sql = _commonest("facet", "text", "sum(n)", counted)
+    else:
+        sql = _commonest(f"'{name}'", f"f.{name}_value", "sum(f.requests)", f"{source} AS f")
+    params = {**given.values, **times, "project": project_id}
+    return _facets(client.query(sql, params, row=_Row, name="requests.facets", database_settings=PLANNED))
 
 
-def _of_newest(project_id: UUID, given: Conditions, columns: Mapping[str, str]) -> Sequence[Facet]:
+def _of_newest(project_id: UUID, given: Conditions, columns: Mapping[str, str], many: Sequence[str]) -> Sequence[Facet]:
     where = " AND ".join(["t.project_id = {project:UUID}", *given.conditions.values()])
-    selected = ", ".join(f"{expression} AS {name}_value" for name, expression in columns.items())
-    counted = (
-        f"SELECT {selected}, toUInt64(1) AS requests, t.ts AS ts FROM requests AS t PREWHERE {where}"
+    # The first pair stands for the request itself.
+    pairs = ", ".join(["('', 'any')", *(f"('{name}', {expression})" for name, expression in columns.items())])
+    all_pairs = f"arrayConcat({', '.join([f'[{pairs}]', *many])})"
+    newest = (
+        f"SELECT {all_pairs} AS pairs, t.ts AS ts FROM requests AS t PREWHERE {where}"
         f" ORDER BY t.ts DESC LIMIT {MAX_COUNTED}"
     )
-    return _facets(project_id, counted, given.values, columns, limited=True)
+    sql = _commonest("pair.1", "pair.2", "count()", f"({newest}) ARRAY JOIN pairs AS pair", "min(ts) AS since")
+    params = {**given.values, "project": project_id}
+    rows = client.query(sql, params, row=_RowSince, name="requests.facets", database_settings=PLANNED)
+    everything = [row for row in rows if not row.name]
+    is_limited = bool(everything) and everything[0].requests >= MAX_COUNTED
+    return _facets([row for row in rows if row.name], everything[0].since if is_limited else None)
 
 
-def _facets(
-    project_id: UUID, counted: str, params: Mapping[str, Any], columns: Mapping[str, str], *, limited: bool
-) -> Sequence[Facet]:
-    """Returns the facets of the rows of `counted`, which has arrays of values, `requests` and `ts`."""
-    values = ", ".join(f"{name}_value" for name in columns)
-    kinds = f"SELECT {values}, sum(requests) AS n, min(ts) AS first FROM ({counted}) GROUP BY {values}"
-    names = ", ".join(f"'{name}'" for name in columns)
-    # The sums over all kinds come before a kind becomes a row for each of its values. Metadata is a facet by name.
-    sql = f"""
-        SELECT name, value, requests, named, counted, since FROM (
-            SELECT if(facet = 'metadata', splitByChar(':', text)[1], facet) AS name, text AS value,
-                sum(n) AS requests, sum(requests) OVER (PARTITION BY name) AS named,
-                any(total) AS counted, any(oldest) AS since
-            FROM (SELECT *, sum(n) OVER () AS total, min(first) OVER () AS oldest FROM ({kinds}))
-            ARRAY JOIN [{names}] AS facet, [{values}] AS texts
-            ARRAY JOIN texts AS text
-            WHERE text != '' GROUP BY name, value
-        ) ORDER BY name, requests DESC, value LIMIT {MAX_VALUES} BY name
-    """
-    found = client.query(
-        sql, {**params, "project": project_id}, row=_Row, name="requests.facets", database_settings=PLANNED
+def _commonest(name: str, value: str, requests: str, counted: str, *more: str) -> str:
+    """Returns the query of the commonest values of each column, of expressions over the rows of `counted`."""
+    columns = [f"{name} AS name", f"{value} AS value", f"{requests} AS requests"]
+    columns += [f"sum({requests}) OVER (PARTITION BY name) AS named", *more]
+    return (
+        f"SELECT {', '.join(columns)} FROM {counted} WHERE value != '' GROUP BY name, value"
+        f" ORDER BY name, requests DESC, value LIMIT {MAX_VALUES} BY name"
     )
+
+
+def _facets(found: Sequence[_Row], counted_since: datetime | None = None) -> Sequence[Facet]:
     rows: dict[str, list[_Row]] = {}
     for row in found:
         rows.setdefault(row.name, []).append(row)
-    return [_facet(name, of_name, limited=limited) for name, of_name in _merged(rows).items()]
+    return [_facet(name, of_name, counted_since) for name, of_name in _merged(rows).items()]
 
 
 def _merged(rows: Mapping[str, list[_Row]]) -> Mapping[str, list[_Row]]:
@@ -207,11 +219,10 @@ def _merged(rows: Mapping[str, list[_Row]]) -> Mapping[str, list[_Row]]:
     return merged
 
 
-def _facet(name: str, rows: Sequence[_Row], *, limited: bool) -> Facet:
+def _facet(name: str, rows: Sequence[_Row], counted_since: datetime | None) -> Facet:
     values = [
         FacetValueRow(row.value.removeprefix(METADATA_PREFIX) if name == "metadata" else row.value, row.requests)
         for row in rows
     ]
     named = sum({row.name: row.named for row in rows}.values())
-    other = named - sum(row.requests for row in rows)
-    return Facet(name, values, other, rows[0].since if limited and rows[0].counted >= MAX_COUNTED else None)
+    return Facet(name, values, named - sum(row.requests for row in rows), counted_since)
