@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import reduce
 
 from rollouts.evaluation.quality.blocks import with_block, with_users
+from rollouts.evaluation.quality.clustering import ENOUGH_USERS, design_of_tasks, number_of_users
 from rollouts.evaluation.quality.counts import ArmTasks, EvaluatorTasks, QualityMinute
 from rollouts.evaluation.quality.rules import FIRST_SHARE, Basis, Evaluator
 from rollouts.evaluation.quality.state import BasisState, EvaluatorState, QualityState
-from rollouts.evaluation.statistics.clustering import design_of_arms
+from rollouts.evaluation.statistics.clusters import ClusterSums
 from rollouts.evaluation.statistics.mixture import beginnings, begun
 from rollouts.evaluation.users import FIRST_REQUESTS, MIN_USERS
 
@@ -106,7 +107,12 @@ def _joined(one: EvaluatorState, tasks: EvaluatorTasks) -> EvaluatorState:
         return replace(one, drifted=True)
     if tasks.baseline.clusters is None:
         return one
-    return replace(one, next_design=design_of_arms(tasks.baseline.clusters, tasks.target.clusters, one.variation))
+    arms = tasks.baseline.clusters, tasks.target.clusters
+    return replace(
+        one,
+        next_design=design_of_tasks(*arms, one.variation),
+        few_users=min(number_of_users(arm or ClusterSums()) for arm in arms) < ENOUGH_USERS,
+    )
 
 
 def _opened(one: EvaluatorState, tasks: EvaluatorTasks) -> EvaluatorState:

@@ -101,30 +101,31 @@ def figures_of(state: QualityState, title: str) -> Figures:
 def _failing_action(state: QualityState) -> Action | None:
     """Returns what follows from the scores. All evaluators of one basis that decide are judged together by the mean of
     their e-values, in which those left out count as 0; those with a weaker action add to what holds, and not to what
-    rolls back. The probability of a false alarm is divided among the bases by their numbers of evaluators.
+    rolls back. The probability of a false alarm is divided among the bases by their numbers of evaluators. What only a
+    few users of sticky allocation may have made holds.
     """
-    for action, rules in (
-        (Action.ROLL_BACK, [rule for rule in state.deciding if rule.action is Action.ROLL_BACK]),
-        (Action.HOLD, list(state.deciding)),
-    ):
-        if any(_fails(state, mine) for mine in _by_basis(rules)):
-            return action
+    rolling_back = [rule for rule in state.deciding if rule.action is Action.ROLL_BACK]
+    if any(_fails(state, mine, _is_believed) for mine in _by_basis(rolling_back)):
+        return Action.ROLL_BACK
+    if any(_fails(state, mine, lambda _: True) for mine in _by_basis(state.deciding)):
+        return Action.HOLD
     return None
 
 
-def _fails(state: QualityState, rules: Iterable[Evaluator]) -> bool:
+def _fails(state: QualityState, rules: Iterable[Evaluator], believed: Callable[[EvaluatorState], bool]) -> bool:
     telling = [rule for rule in rules if _is_sizeable(state.of(rule.title), rule)]
     if not state.sticky:
         return _log_share(state, telling, _evidence) >= QUALITY_FAILS_AT
     if _log_share(state, telling, _user_evidence) >= QUALITY_FAILS_AT:
         return True
-    believed = [rule for rule in telling if _is_believed(state.of(rule.title))]
-    return _log_share(state, believed, _evidence) >= QUALITY_FAILS_AT
+    telling = [rule for rule in telling if believed(state.of(rule.title))]
+    return _log_share(state, telling, _evidence) >= QUALITY_FAILS_AT
 
 
 def _is_believed(one: EvaluatorState) -> bool:
-    """Returns whether the tasks of sticky allocation are believed, by the rule of `assess`."""
-    independent = one.next_design is not None and max(one.next_design, one.block_design) < LITTLE_CLUSTERING
+    """Returns whether the tasks of sticky allocation are enough to roll back, by the rule of `assess`."""
+    known = one.next_design is not None and not one.few_users
+    independent = known and max(one.next_design or 1.0, one.block_design) < LITTLE_CLUSTERING
     return independent or (one.users is not None and one.users.peak >= AGREE_AT)
 
 

@@ -217,7 +217,7 @@ def test_sticky__users_who_fare_worse__fail() -> None:
     assert assess_quality(replay_quality(begun(JUDGE, sticky=True), counts)).action is Action.ROLL_BACK
 
 
-def test_sticky__one_user_in_the_target_with_bad_answers__does_not_fail() -> None:
+def test_sticky__one_user_in_the_target_with_bad_answers__holds() -> None:
     def tasks(score: float, users: range, minute: int) -> ArmTasks:
         made = [Task(minute * 1000 + order, score, user=users[order % len(users)]) for order in range(10)]
         return ArmTasks(tuple(made), clusters=cluster_sums([[score] * minute] * len(users)))
@@ -232,7 +232,40 @@ def test_sticky__one_user_in_the_target_with_bad_answers__does_not_fail() -> Non
         for minute in range(1, 100)
     ]
 
-    assert assess_quality(replay_quality(begun(JUDGE, sticky=True), counts)).action is None
+    assert assess_quality(replay_quality(begun(JUDGE, sticky=True), counts)).action is Action.HOLD
+
+
+def sticky_minutes(in_target: int, in_baseline: int) -> list[QualityMinute]:
+    """Returns minutes in which so many users get ten answers of each arm, in turn: those of the target bad ones."""
+    totals: tuple[list[list[float]], list[list[float]]] = (
+        [[] for _ in range(in_target)],
+        [[] for _ in range(in_baseline)],
+    )
+    found = []
+    for minute in range(1, 21):
+        arms = []
+        for score, users in enumerate(totals):
+            made = [minute * 10 + place for place in range(10)]
+            for number in made:
+                # Every seventh answer is otherwise, so that the scores of an arm are not all alike.
+                users[number % len(users)].append(float(score) if number % 7 else 1.0 - score)
+            tasks = [Task(number, users[number % len(users)][-1], user=number % len(users)) for number in made]
+            arms.append(ArmTasks(tuple(tasks), clusters=cluster_sums(users)))
+        target, baseline = arms
+        found.append(QualityMinute(minute, 1, Basis.SCORES, {"judge@1": EvaluatorTasks(target, baseline)}))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("in_target", "in_baseline", "action"),
+    [(40, 40, Action.ROLL_BACK), (3, 40, Action.HOLD), (40, 3, Action.HOLD)],
+)
+def test_sticky__bad_scores_of_few_users__hold_and_do_not_roll_back(
+    in_target: int, in_baseline: int, action: Action
+) -> None:
+    state = replay_quality(begun(JUDGE, sticky=True), sticky_minutes(in_target, in_baseline))
+
+    assert assess_quality(state).action is action
 
 
 def test_replay__from_json_at_every_minute__the_same_to_the_last_digit() -> None:
