@@ -28,15 +28,15 @@ class Asked(NamedTuple):
 
 def prompted(plan: Plan, state: RequestState, asked: Asked) -> tuple[Plan | None, Asked]:
     """Returns the request with the managed prompt that it names, and the plan of all that get the same version; None
-    where a version has to be found or filled in first, or adds more than messages and numbers. Raises ApplicationError,
-    as the stage does."""
+    where a version has to be found or filled in first, or chooses the model. Raises ApplicationError, as the stage
+    does."""
     request = asked.request
     context = RequestContext(state.snapshot, state.headers, asked.chat, request, LazyFields(asked.chat))
     if request.prompt_variables is not None or is_pinned(context):
         return None, asked
     made = with_prompt(context, state)
     changed = made.request
-    if changed.model != request.model or changed.tools is not request.tools:
+    if changed.model != request.model:
         return None, asked
     if changed.prompt_config is not None:
         if not state.prompt.version:

@@ -32,7 +32,9 @@ def sent(request: ChatCompletionRequest, sender: KnownSender, body: bytes, plan:
         return None
     passed = sender.passed_on(plan.passed_names) if plan.passed_names else ()
     if request.model == plan.own_name and request.thinking is None and passed in plan.heads:
-        for mark in plan.marks_in_plain if request.__class__ is PlainRequest else plan.marks:
+        # A managed prompt may have added tools to a request of plain form.
+        is_plain_form = request.__class__ is PlainRequest and request.tools is None
+        for mark in plan.marks_in_plain if is_plain_form else plan.marks:
             if find(body, mark) >= 0:
                 break
         else:

@@ -179,7 +179,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     "text_with_marks": named("support", messages=[{"role": "user", "content": MARKS}]),
     "tools_of_its_own": named("tools", tools=[TOOL]),
     "older_tools_of_its_own": named("tools", functions=[{"name": "f"}]),
-    **{f"prompt_{name}": named(name) for name in PROMPTS if name not in ("tools", "schema", "required", "ünder")},
+    **{f"prompt_{name}": named(name) for name in PROMPTS if name not in ("schema", "required", "ünder")},
     "prompt_beyond_ascii": {"content": encoded(prompt_config="ünder")},
 }
 OTHERS: dict[str, dict[str, Any]] = {
@@ -197,7 +197,6 @@ OTHERS: dict[str, dict[str, Any]] = {
     "variable_of_a_header": {"content": CONTENT, "headers": {"x-svc-prompt-config": "optional", "x-svc-var-a": "kind"}},
     "missing_variable": named("required"),
     "forced_variant": {"content": CONTENT, "headers": {**NAMED, "x-svc-force-variant": "target"}},
-    "prompt_with_tools": named("tools"),
     "prompt_with_a_schema": named("schema"),
     "auto": named("preferred", model="auto"),
     "stream": named("support", stream=True),
@@ -286,6 +285,11 @@ def asked(gateway: Gateway, *, unrecorded: frozenset[str] = frozenset(), **heade
     return same(gateway, gateway.upstream, CONTENT, headers={**NAMED, **named_by}, unrecorded=unrecorded)
 
 
+def variant_at_half(rollout: Rollout, user: str) -> str:
+    kind = AllocationType.USER_STICKY
+    return variant_of(rollout.id, kind, 50, user_id=user, session_id="", request_id="").variant.value
+
+
 def test_rollout__in_each_of_its_states__is_the_same(new_project: NewProject) -> None:
     gateway = new_project()
     prompt = versions_of({"support": PROMPTS["support"]}, gateway)["support"]
@@ -300,11 +304,8 @@ def test_rollout__in_each_of_its_states__is_the_same(new_project: NewProject) ->
     made = gateway.manage("POST", "prompts/rollouts", draft)
     assert made.status_code == 201, made.text
     rollout = Rollout(gateway, made.json()["id"])
-    of_one = {**NAMED, "x-svc-user-id": USERS[0]}
-    variant = variant_of(
-        rollout.id, AllocationType.USER_STICKY, 50, user_id=USERS[0], session_id="", request_id=""
-    ).variant
-    at_half = f"{1 + (variant == 'target')} {variant.value}"
+    of_baseline = next(user for user in USERS if variant_at_half(rollout, user) == "baseline")
+    of_one = {**NAMED, "x-svc-user-id": of_baseline}
 
     def allocated() -> set[tuple[int, str]]:
         found = [asked(gateway, user_id=user) for user in USERS]
@@ -314,13 +315,13 @@ def test_rollout__in_each_of_its_states__is_the_same(new_project: NewProject) ->
 
     assert allocated() == {(1, "")}
     rollout.move("start")
-    everywhere(gateway, at_half, of_one)
+    everywhere(gateway, "1 baseline", of_one)
     assert allocated() == {(1, "baseline"), (2, "target")}
     rollout.move("pause")
     everywhere(gateway, "prompt config 'support' was skipped: its rollout is paused", of_one)
     assert allocated() == {(0, "")}
     rollout.move("start")
-    everywhere(gateway, at_half, of_one)
+    everywhere(gateway, "1 baseline", of_one)
     rollout.move("promote")
     everywhere(gateway, "2 target", of_one)
     assert allocated() == {(2, "target")}
@@ -406,7 +407,8 @@ def test_request_of_a_rollout__that_a_plan_hands_over__is_the_same_and_frees_its
 ) -> None:
     gateway = new_project()
     prompt = versions_of({"support": PROMPTS["support"]}, gateway)["support"]
-    prompt.roll_out(prompt.version_ids[1], 50, allocation_type="user_sticky")
+    prompt.roll_out(prompt.version_ids[1], 100, allocation_type="user_sticky")
+    everywhere(gateway, "2 target", {**NAMED, "x-svc-user-id": USERS[0]})
     for user in USERS[:4]:
         gateway.upstream.play(SCRIPT, answer())
         gateway.service.until(lambda by=user: asked(gateway, user_id=by)[1], bool)  # type: ignore[misc]
@@ -415,8 +417,8 @@ def test_request_of_a_rollout__that_a_plan_hands_over__is_the_same_and_frees_its
 
         seen, planned = asked(gateway, user_id=user)
 
-        assert (seen.status, planned, plans.counts(gateway.port)[2]) == (502, False, before + 1)
-        assert seen.record["variant"]
+        assert (seen.status, planned, plans.counts(gateway.port)[2]) == (503, False, before + 1)
+        assert seen.record["variant"] == "target"
     for port in gateway.service.ports:
         assert gateway.client.get(f"{gateway.service.base_url(port)}/healthz").json()["in_flight"] == 0
 
@@ -446,7 +448,7 @@ def test_versions__that_change__are_those_of_the_next_request(new_project: NewPr
 
 MORE: dict[str, list[dict[str, Any]]] = {
     "rolled_out": [{"system_prompt": "Be kind."}, {"messages": PROMPTS["developer"][0]["messages"], "max_tokens": 3}],
-    "by_session": [{"system_prompt": f"{MARKS}\x07", "temperature": 0.5}, {"system_prompt": "Be brief."}],
+    "by_session": [{"system_prompt": "Be exact.", "temperature": 0.5}, {"system_prompt": "Be brief."}],
     "paused": [{"system_prompt": "Be kind."}, {"system_prompt": "Be brief."}],
 }
 NAMES = st.sampled_from([*PROMPTS, *MORE, "", "nothing", "support@1"])
@@ -496,17 +498,16 @@ def test_random_exchange_with_a_prompt__with_and_without_plans__is_the_same(
 
 
 def test_random_exchanges_with_prompts__that_conform__are_answered_by_plans(rolled_out: Gateway) -> None:
-    answered_by_plans = []
+    by_stages = []
 
     @given(request=PLAIN_BODIES, name=st.sampled_from(["support", "developer", *MORE]), answered=CONFORMING)
     @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
     def ask(request: dict[str, Any], name: str, answered: dict[str, Any]) -> None:
         rolled_out.upstream.play(SCRIPT, raw(200, msgspec.json.encode(answered), {"content-type": "application/json"}))
         headers = {"x-svc-prompt-config": name, "x-svc-user-id": "u", "x-svc-session-id": "s"}
-        answered_by_plans.append(
-            same(rolled_out, rolled_out.upstream, msgspec.json.encode(request), headers=headers)[1]
-        )
+        if not same(rolled_out, rolled_out.upstream, msgspec.json.encode(request), headers=headers)[1]:
+            by_stages.append((name, request))
 
     ask()
 
-    assert all(answered_by_plans)
+    assert not by_stages
