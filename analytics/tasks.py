@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 
 from celery import shared_task
+from django.utils import timezone
 
 from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.online_evaluations.follow import follow_log
 from analytics.reconciliation.services import reconcile
+from analytics.reviews.due_labels import fill_queues
 from analytics.scores.sync.announcement import TASK
 from analytics.scores.sync.run import copy_due
 
@@ -41,6 +43,13 @@ def reconcile_rollups() -> None:
 def finish_deletions() -> None:
     """Continues unfinished deletions, and deletes records that arrived late. It may run repeatedly."""
     finish_due()
+
+
+@shared_task(name="analytics.fill_label_queues")
+def fill_label_queues() -> None:
+    """Adds the labels that came due to their open review queues, twice a minute. Repeatable: an answer is in one open
+    queue at most."""
+    fill_queues(timezone.now())
 
 
 @shared_task(name="analytics.sample_answers")

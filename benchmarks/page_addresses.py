@@ -21,7 +21,7 @@ _LISTS = {
     "sessions, by feedback": (_SESSIONS, {"feedback": "any"}),
     "sessions, of a user": (_SESSIONS, {"user_id": "user-000001"}),
 }
-_FORMS = ("evaluator_form", "experiment_form", "rollout_form", "prompt_new")
+_FORMS = ("evaluator_form", "experiment_form", "rollout_form", "prompt_new", "review_labels")
 _PROMPT, _QUEUE, _EVALUATOR = "benchmark", "benchmark", "benchmark"
 
 

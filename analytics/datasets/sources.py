@@ -22,6 +22,7 @@ from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_samples import SampleOrder, sample_requests
 from analytics.queries.requests import RequestRow, count_requests, get_request_time, get_requests
 from analytics.request_log.record import Operation
+from analytics.reviews.due_labels import hidden_items
 from core.errors import ValidationError
 from core.wire.storable import storable
 
@@ -100,9 +101,11 @@ def of_items(project_id: UUID, item_ids: Sequence[UUID], *, options: Options) ->
 
 
 def of_review(queue: ReviewQueue, states: Iterable[str], *, known: Iterable[UUID], options: Options) -> Found:
-    """Returns items of the requests of a review queue that are in one of the states. Raises as `of_filter` does."""
-    rows = queue.items.filter(state__in=list(states)).order_by("position").values_list("ts", "request_id")
-    keys = [RequestCursor(ts, request_id) for ts, request_id in rows]
+    """Returns items of the requests of a review queue that are in one of the states, without those that are hidden
+    until they are labelled. Raises as `of_filter` does."""
+    rows = list(queue.items.filter(state__in=list(states), opinion=1).order_by("position"))
+    hidden = hidden_items(queue, rows)
+    keys = [RequestCursor(row.ts, row.request_id) for row in rows if row.pk not in hidden]
     if not keys:
         raise NothingToAddError("states")
     return _found(queue.project_id, keys, known, options)

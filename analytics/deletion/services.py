@@ -36,7 +36,7 @@ from analytics.identifiers import arrival_of, id_hash
 from analytics.models import Deletion, DeletionBatch, DeletionKind, DeletionState
 from analytics.models.datasets import Dataset
 from analytics.models.discussions import SubjectKind
-from analytics.online_evaluations.services import skip_tasks_of
+from analytics.online_evaluations.services import forget_tasks_of
 from analytics.queries import visible
 from analytics.queries.telemetry import keyed_by
 from analytics.reconciliation.comparison import LIMITS
@@ -267,7 +267,7 @@ def _forget_late(deletion: Deletion) -> None:
 def _forget_requests(deletion: Deletion, request_ids: Sequence[UUID | str]) -> None:
     """Deletes what the SQL database has of requests, but for items of review queues."""
     # Tasks come before scores: one that is being stored is deleted then, and none comes after.
-    skip_tasks_of(deletion.project_id, request_ids)
+    forget_tasks_of(deletion.project_id, request_ids)
     delete_scores_of(deletion.project_id, request_ids)
     datasets.delete_items_of(deletion.project_id, request_ids)
     delete_discussions_of(deletion.project_id, SubjectKind.REQUEST, request_ids)

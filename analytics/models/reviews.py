@@ -83,6 +83,12 @@ class ReviewQueue(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def scaled(self, value: float) -> float:
+        """Returns a person's answer on the evaluators' scale from 0 to 1."""
+        if self.kind != RubricKind.NUMBER or self.minimum is None or self.maximum is None:
+            return value
+        return (value - self.minimum) / (self.maximum - self.minimum)
+
 
 class ReviewItem(models.Model):
     """One request of a queue. `ts` is the time of the request, and `position` its place in the queue from 1. `opinion`

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Count, F, Max, Min, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -17,6 +17,7 @@ from analytics.models.evaluators import EvaluatorState
 from analytics.models.online_evaluations import EvaluationState, TaskState
 from analytics.online_evaluations.errors import OnlineEvaluationNotFoundError
 from analytics.online_evaluations.money import month_of
+from analytics.reviews.due_labels import LABEL_PATIENCE
 
 _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
@@ -42,12 +43,27 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Labels:
+    """How many labels were due for people with the tasks, and what became of them. `missing` were given by nobody in
+    time, or their answer has no score."""
+
+    sampled: int = 0
+    due: int = 0
+    given: int = 0
+
+    @property
+    def missing(self) -> int:
+        return self.sampled - self.due - self.given
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far the tasks of an evaluation are, and its money: `spent_usd` and `reserved_usd` of this month,
     `last_day_usd` of what ended in the last 24 hours."""
 
     counts: Counts
     last_hour: Counts
+    labels: Labels
     oldest_due_at: datetime | None
     spent_usd: Decimal
     reserved_usd: Decimal
@@ -114,10 +130,12 @@ def progress_of_several(evaluations: Iterable[OnlineEvaluation], now: datetime |
     costs = dict(tasks.filter(ended_at__gte=moment - _DAY).values_list("evaluation_id").annotate(cost=Sum("cost_usd")))
     months = EvaluationBudget.objects.filter(evaluation__in=ids, month=month_of(moment))
     by_month = {month.evaluation_id: month for month in months}
+    labels = _labels(tasks.filter(label_due=True), moment)
     return {
         one: Progress(
             counts=_counts(everything.get(one, ())),
             last_hour=_counts([*in_hour.get(one, ()), *due_in_hour.get(one, ())]),
+            labels=labels.get(one, Labels()),
             oldest_due_at=oldest.get(one),
             spent_usd=by_month[one].spent_usd if one in by_month else _NOTHING,
             reserved_usd=by_month[one].reserved_usd if one in by_month else _NOTHING,
@@ -135,6 +153,16 @@ def backlog(limit: int) -> list[tuple[UUID, UUID, int, datetime]]:
     rows = due.values("project_id", "evaluation_id")
     found = rows.annotate(due=Count("pk"), oldest=Min("due_at")).order_by("oldest")[:limit]
     return [(row["project_id"], row["evaluation_id"], row["due"], row["oldest"]) for row in found]
+
+
+def _labels(tasks: QuerySet[EvaluationTask], now: datetime) -> dict[UUID, Labels]:
+    """A label counts as due from the sample on, also while its answer has no score yet."""
+    is_open = Q(labelled_at=None, due_at__gt=now - LABEL_PATIENCE, state__in=(TaskState.DUE, TaskState.DONE))
+    given = Q(labelled_at__isnull=False)
+    rows = tasks.values("evaluation_id").annotate(
+        sampled=Count("pk"), open=Count("pk", filter=is_open), given=Count("pk", filter=given)
+    )
+    return {row["evaluation_id"]: Labels(row["sampled"], row["open"], row["given"]) for row in rows}
 
 
 _Counted = Sequence[tuple[str, str, int]]

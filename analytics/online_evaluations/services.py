@@ -106,20 +106,25 @@ def delete_online_evaluation(*, project_id: UUID, evaluation_id: UUID, actor: st
     logger.info("online_evaluation.deleted evaluation_id=%s project_id=%s actor=%s", row.pk, project_id, actor)
 
 
-def skip_tasks_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
-    """Skips what is due of deleted requests, also what is being judged: no score comes any more. Returns how many."""
+def forget_tasks_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
+    """Deletes the tasks of deleted requests with their labels; one that is being judged is skipped, so that no score
+    comes any more, and its money is settled. Returns how many there were."""
     ids = [str(request_id) for request_id in request_ids]
-    skipped = 0
+    forgotten = 0
     for start in range(0, len(ids), _IDS_AT_ONCE):
         some = ids[start : start + _IDS_AT_ONCE]
-        tasks = EvaluationTask.objects.filter(project_id=project_id, request_id__in=some, state=TaskState.DUE)
+        tasks = EvaluationTask.objects.filter(project_id=project_id, request_id__in=some)
         # The worker that has one settles its money when the claim is found to be lost.
         ended = {"state": TaskState.SKIPPED, "reason": SkipReason.NO_TEXT, "ended_at": timezone.now()}
         with transaction.atomic():
             # Locked in the order in which workers do, so that neither waits for the other.
-            due = list(tasks.select_for_update().order_by("pk").values_list("pk", flat=True))
-            skipped += EvaluationTask.objects.filter(pk__in=due, state=TaskState.DUE).update(**ended)
-    return skipped
+            found = dict(tasks.select_for_update().order_by("pk").values_list("pk", "claim"))
+            claimed = [pk for pk, claim in found.items() if claim is not None]
+            EvaluationTask.objects.filter(pk__in=found.keys() - set(claimed)).delete()
+            EvaluationTask.objects.filter(pk__in=claimed).update(label_due=False, label=None, labelled_at=None)
+            EvaluationTask.objects.filter(pk__in=claimed, state=TaskState.DUE).update(**ended)
+        forgotten += len(found)
+    return forgotten
 
 
 def delete_tasks_before(project_id: UUID, moment: datetime) -> int:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from analytics.models import OnlineEvaluation
 from analytics.models.online_evaluations import SkipReason
-from analytics.online_evaluations.selectors import Counts, Progress, scoring_number_of
+from analytics.online_evaluations.selectors import Counts, Labels, Progress, scoring_number_of
 
 
 class EvaluatedBy(TypedDict):
@@ -58,6 +58,16 @@ class TaskCounts(TypedDict):
     skipped_by_reason: SkippedTasks
 
 
+class LabelCounts(TypedDict):
+    """How many of the sampled answers a person is to label (`sampled`), and what became of these labels. `missing`
+    were not given within 7 days, or their answer has no score."""
+
+    sampled: int
+    due: int
+    given: int
+    missing: int
+
+
 class OnlineEvaluationDetail(OnlineEvaluationEntry):
     """`spent_usd` and `reserved_usd`, for what is being judged, are of this month of UTC; once `is_spent_out`, nothing
     more is judged in it. `last_day_usd` is what the tasks cost that ended in the last 24 hours. Minutes of record
@@ -65,6 +75,7 @@ class OnlineEvaluationDetail(OnlineEvaluationEntry):
 
     tasks: TaskCounts
     last_hour: TaskCounts
+    labels: LabelCounts
     oldest_due_at: datetime | None
     sampled_until: datetime
     spent_usd: float
@@ -101,6 +112,7 @@ def evaluation_detail(row: OnlineEvaluation, progress: Progress) -> OnlineEvalua
         **evaluation_entry(row),
         "tasks": _counts(progress.counts),
         "last_hour": _counts(progress.last_hour),
+        "labels": _labels(progress.labels),
         "oldest_due_at": progress.oldest_due_at,
         "sampled_until": row.sampled_until,
         "spent_usd": float(progress.spent_usd),
@@ -108,6 +120,10 @@ def evaluation_detail(row: OnlineEvaluation, progress: Progress) -> OnlineEvalua
         "is_spent_out": progress.is_spent_out,
         "last_day_usd": float(progress.last_day_usd),
     }
+
+
+def _labels(labels: Labels) -> LabelCounts:
+    return {"sampled": labels.sampled, "due": labels.due, "given": labels.given, "missing": labels.missing}
 
 
 def _counts(counts: Counts) -> TaskCounts:

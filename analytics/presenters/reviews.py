@@ -7,14 +7,17 @@ from uuid import UUID
 from analytics.models import Score
 from analytics.models.reviews import ReviewItem, ReviewQueue
 from analytics.reviews import selectors
-from analytics.reviews.comparison import agreements
+from analytics.reviews.comparison import agreement_of_people, agreements
+from analytics.reviews.due_labels import hidden_items
 from analytics.reviews.wire import (
     NextReviewItem,
     ReviewAgreement,
+    ReviewItemEntry,
     ReviewQueueEntry,
     ScoredReviewItem,
     agreement_entry,
     item_entry,
+    people_entry,
     progress_entry,
     queue_entry,
 )
@@ -39,12 +42,18 @@ def queue(project_id: UUID, queue_id: UUID) -> ReviewQueueEntry:
 
 def items(queue: ReviewQueue, page: Page, *, state: str = "", assignee: str = "") -> Listing:
     found = selectors.list_items(queue, state=state, assignee=assignee)
-    return Listing(found.count(), [item_entry(row) for row in found[page.offset : page.offset + page.limit]])
+    rows = list(found[page.offset : page.offset + page.limit])
+    hidden = hidden_items(queue, rows)
+    return Listing(found.count(), [item_entry(row, is_hidden=row.pk in hidden) for row in rows])
 
 
 def next_item(queue_id: UUID, item: ReviewItem | None) -> NextReviewItem:
     """Returns an item, or null, beside the queue's progress."""
-    return {"item": item_entry(item) if item else None, "progress": progress_entry(_progress(queue_id))}
+    return {"item": entry_of(item) if item else None, "progress": progress_entry(_progress(queue_id))}
+
+
+def entry_of(item: ReviewItem) -> ReviewItemEntry:
+    return item_entry(item, is_hidden=bool(hidden_items(item.queue, [item])))
 
 
 def scored_item(item: ReviewItem, score: Score) -> ScoredReviewItem:
@@ -54,10 +63,12 @@ def scored_item(item: ReviewItem, score: Score) -> ScoredReviewItem:
 def agreement(project_id: UUID, queue_id: UUID) -> ReviewAgreement:
     """Returns the agreement of a queue's reviewers with each type of evaluator. Raises QueueNotFoundError."""
     row = selectors.get_queue(project_id, queue_id)
+    people = agreement_of_people(row)
     return {
         "reviewed": _progress(queue_id).done,
         "score_name": row.score_name,
         "compared_score_name": row.compared_score_name or row.score_name,
+        "people": None if people is None else people_entry(people),
         "evaluators": [agreement_entry(found) for found in agreements(row)],
     }
 

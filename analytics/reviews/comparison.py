@@ -31,9 +31,22 @@ class Agreement:
     mean_difference: float | None
 
 
+def agreement_of_people(queue: ReviewQueue) -> Agreement | None:
+    """Returns the agreement of the first person with the second one, on the answers that both scored; None of none."""
+    done = queue.items.filter(state=ItemState.DONE, score_id__isnull=False).order_by()
+    twice = done.filter(request_id__in=done.filter(opinion=2).values("request_id"))
+    opinions = dict(twice.values_list("score_id", "opinion"))
+    verdicts: dict[int, dict[str, tuple[float, str]]] = {1: {}, 2: {}}
+    for score in _scores(queue.project_id, list(opinions), by="pk"):
+        verdicts[opinions[score.pk]][score.request_id] = (score.score_value, score.score_label)
+    both = verdicts[1].keys() & verdicts[2].keys()
+    second = {key: verdict for key, verdict in verdicts[2].items() if key in both}
+    return _agreement(queue, EVALUATOR, verdicts[1], second) if both else None
+
+
 def agreements(queue: ReviewQueue) -> list[Agreement]:
     """Returns the agreement with each type of evaluator that scored reviewed requests, by name."""
-    reviewed = queue.items.filter(state=ItemState.DONE, score_id__isnull=False).order_by()
+    reviewed = queue.items.filter(state=ItemState.DONE, score_id__isnull=False, opinion=1).order_by()
     own: dict[str, tuple[float, str]] = {}
     others: dict[str, dict[str, tuple[float, str]]] = {}
     for score in _scores(queue.project_id, list(reviewed.values_list("score_id", flat=True)), by="pk"):

@@ -1,9 +1,9 @@
-"""Changes review queues: made from a filter, worked through item by item, closed."""
+"""Changes review queues: made from a filter or of due labels, worked through item by item, closed."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -16,7 +16,8 @@ from analytics.models import Evaluator, Score
 from analytics.models.reviews import ItemState, QueueState, ReviewItem, ReviewQueue
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import get_request_time
-from analytics.queries.review_sample import sample_requests
+from analytics.queries.review_sample import SampledRow, sample_requests
+from analytics.reviews import due_labels
 from analytics.reviews.errors import (
     ItemNotFoundError,
     ItemTakenError,
@@ -57,6 +58,7 @@ class NewQueue:
     instructions: str = ""
     compared_score_name: str = ""
     evaluator_id: UUID | None = None
+    due_labels: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +71,15 @@ class Answer:
 
 
 def create_queue(*, project_id: UUID, new: NewQueue, actor: str) -> ReviewQueue:
-    """Makes a queue of the requests that match. Raises ValidationError for an evaluator that the project does not have,
-    QueueExistsError, NothingToReviewError and the errors of the store."""
+    """Makes a queue of the requests that match, or of the due labels of an evaluator, which may be none yet. Raises
+    ValidationError for an evaluator that the project does not have or that has no labels due, QueueExistsError,
+    NothingToReviewError and the errors of the store."""
     evaluators = Evaluator.objects.for_project(project_id)
     if new.evaluator_id is not None and not evaluators.filter(pk=new.evaluator_id).exists():
         raise ValidationError.of_field("evaluator_id", "There is no such evaluator in this project.")
     if ReviewQueue.objects.for_project(project_id).filter(name=new.name).exists():
         raise QueueExistsError
-    chosen = sample_requests(project_id, new.filters, size=min(new.sample_size, MAX_ITEMS))
-    if not chosen:
-        raise NothingToReviewError
+    chosen = _chosen(project_id, new)
     values = {name: value for name, value in asdict(new).items() if name not in ("parameters", "filters")}
     with transaction.atomic():
         queue, made = ReviewQueue.objects.get_or_create(
@@ -95,18 +96,19 @@ def create_queue(*, project_id: UUID, new: NewQueue, actor: str) -> ReviewQueue:
             ),
             batch_size=_ROWS_AT_ONCE,
         )
-    logger.info(
-        "review_queue.created queue_id=%s project_id=%s items=%d actor=%s", queue.pk, project_id, len(chosen), actor
-    )
+        items = due_labels.fill_queue(queue, timezone.now()) if queue.due_labels else len(chosen)
+    logger.info("review_queue.created queue_id=%s project_id=%s items=%d actor=%s", queue.pk, project_id, items, actor)
     return queue
 
 
 def add_item(*, project_id: UUID, queue_id: UUID, request_id: UUID, actor: str) -> tuple[ReviewItem, bool]:
     """Adds a request to a queue, behind all others; returns its item, and whether that is new.
 
-    Raises QueueNotFoundError, QueueClosedError, QueueFullError, RequestNotFoundError and the errors of the store.
+    Raises QueueNotFoundError, QueueClosedError, QueueFullError, RequestNotFoundError, the errors of the store, and
+    ValidationError for a queue of due labels, which nobody chooses.
     """
-    get_queue(project_id, queue_id)
+    if get_queue(project_id, queue_id).due_labels:
+        raise ValidationError.of_field("request_id", "This queue takes the labels that are due, and no other requests.")
     made_at = get_request_time(project_id, request_id)
     if made_at is None:
         raise RequestNotFoundError
@@ -142,6 +144,8 @@ def claim_next(*, project_id: UUID, queue_id: UUID, actor: str) -> ReviewItem | 
     now = timezone.now()
     with transaction.atomic():
         queue = _open(get_queue(project_id, queue_id))
+        if queue.due_labels:
+            due_labels.fill_queue(queue, now)
         item = _claimable(queue, actor, now).select_for_update(skip_locked=True).first()
         if item is not None:
             item.claimed_by, item.claimed_until = actor, now + _CLAIM
@@ -158,6 +162,8 @@ def score_item(
     """
     with transaction.atomic():
         queue = _open(get_queue(project_id, queue_id))
+        if queue.due_labels:
+            queue = _open(_locked(project_id, queue_id))
         item = _item_for(queue, item_id, actor)
         verdict = verdict_of(queue, answer.value, answer.label)
         score = record_score(
@@ -175,6 +181,9 @@ def score_item(
             actor=actor,
         ).row
         _settle(item, ItemState.DONE, actor, score.pk)
+        if queue.due_labels and item.opinion == 1:
+            due_labels.give_label(queue, item, verdict.value, timezone.now())
+            due_labels.ask_second_person(queue, item)
     return item, score
 
 
@@ -199,7 +208,8 @@ def assign_items(*, project_id: UUID, queue_id: UUID, assignee: str, count: int 
         items = queue.items.filter(state=ItemState.OPEN)
         if not assignee:
             return items.exclude(assignee="").update(assignee="")
-        free = items.filter(assignee="").order_by("position").values_list("pk", flat=True)
+        # A second opinion is for anybody but the one who gave the first.
+        free = items.filter(assignee="", opinion=1).order_by("position").values_list("pk", flat=True)
         assigned = queue.items.filter(pk__in=list(free[:count])).update(assignee=assignee)
     logger.info("review_queue.assigned queue_id=%s items=%d actor=%s", queue_id, assigned, actor)
     return assigned
@@ -219,6 +229,17 @@ def delete_items_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
 def delete_items_before(project_id: UUID, moment: datetime) -> int:
     """Deletes the items of requests made before `moment`; returns how many there were."""
     return ReviewItem.objects.filter(queue__project_id=project_id, ts__lt=moment).delete()[0]
+
+
+def _chosen(project_id: UUID, new: NewQueue) -> Sequence[SampledRow]:
+    """Returns the requests of a new queue; those of due labels come by themselves."""
+    if new.due_labels and new.evaluator_id is not None:
+        due_labels.require_labels(project_id, new.evaluator_id)
+        return []
+    chosen = sample_requests(project_id, new.filters, size=min(new.sample_size, MAX_ITEMS))
+    if not chosen:
+        raise NothingToReviewError
+    return chosen
 
 
 def _locked(project_id: UUID, queue_id: UUID) -> ReviewQueue:
@@ -242,7 +263,19 @@ def _claimable(queue: ReviewQueue, actor: str, now: datetime) -> QuerySet[Review
         default=Value(2),
         output_field=IntegerField(),
     )
-    return queue.items.filter(free, own, state=ItemState.OPEN).order_by(turn, "position")
+    items = queue.items.filter(free, own, state=ItemState.OPEN)
+    if not queue.due_labels:
+        return items.order_by(turn, "position")
+    own_labels = queue.items.filter(opinion=1, reviewed_by=actor).values("request_id")
+    items = items.exclude(opinion=2, request_id__in=own_labels)
+    labelled = due_labels.labels_by_arm(queue, now)
+    of_arm = Case(
+        When(opinion=2, then=Value(-1)),
+        *(When(arm=arm, then=Value(count)) for arm, count in labelled.items()),
+        default=Value(0),
+        output_field=IntegerField(),
+    )
+    return items.order_by(turn, of_arm, "position")
 
 
 def _item_for(queue: ReviewQueue, item_id: UUID, actor: str) -> ReviewItem:
@@ -262,6 +295,8 @@ def _problem_of(item: ReviewItem, actor: str) -> str:
     is_held = item.claimed_until is not None and item.claimed_until >= timezone.now()
     if item.state == ItemState.OPEN and is_held and item.claimed_by != actor:
         return "Another person has the item open."
+    if item.opinion == 2 and item.queue.items.filter(request_id=item.request_id, opinion=1, reviewed_by=actor).exists():
+        return "You have labelled this answer: the second opinion is another person's."
     return ""
 
 

@@ -10,6 +10,7 @@ from analytics.agreement import Estimate
 from analytics.models.reviews import ReviewItem, ReviewQueue
 from analytics.reviews.comparison import Agreement
 from analytics.reviews.selectors import Progress
+from analytics.wire.conversations import ConversationTurn
 from analytics.wire.scores import ScoreEntry
 
 
@@ -34,6 +35,7 @@ class ReviewQueueEntry(TypedDict):
     instructions: str
     compared_score_name: str
     evaluator_id: UUID | None
+    due_labels: bool
     created_by: str
     created_at: datetime
     closed_at: datetime | None
@@ -41,10 +43,14 @@ class ReviewQueueEntry(TypedDict):
 
 
 class ReviewItemEntry(TypedDict):
+    """`request_id` is null while it is hidden: that of a due label until it is given. `opinion` is 2 where a second
+    person scores the same answer."""
+
     id: UUID
     queue_id: UUID
     position: int
-    request_id: UUID
+    opinion: int
+    request_id: UUID | None
     request_created_at: datetime
     state: Literal["open", "done", "skipped"]
     assignee: str
@@ -83,10 +89,28 @@ class ReviewAgreementEntry(TypedDict):
     mean_difference: float | None
 
 
+class ReviewPeopleAgreement(TypedDict):
+    compared: int
+    equal: ReviewEstimate | None
+    kappa: ReviewEstimate | None
+    correlation: ReviewEstimate | None
+    mean_difference: float | None
+
+
+class ReviewConversation(TypedDict):
+    """`turns` end with the answer; null where the texts are not stored. `omitted_turns` came before them."""
+
+    turns: list[ConversationTurn] | None
+    omitted_turns: int
+
+
 class ReviewAgreement(TypedDict):
+    """`people` compares two people on the answers of due labels that both scored; null without any."""
+
     reviewed: int
     score_name: str
     compared_score_name: str
+    people: ReviewPeopleAgreement | None
     evaluators: list[ReviewAgreementEntry]
 
 
@@ -109,6 +133,7 @@ def queue_entry(queue: ReviewQueue, progress: Progress) -> ReviewQueueEntry:
         "instructions": queue.instructions,
         "compared_score_name": queue.compared_score_name,
         "evaluator_id": queue.evaluator_id,
+        "due_labels": queue.due_labels,
         "created_by": queue.created_by,
         "created_at": queue.created_at,
         "closed_at": queue.closed_at,
@@ -116,12 +141,13 @@ def queue_entry(queue: ReviewQueue, progress: Progress) -> ReviewQueueEntry:
     }
 
 
-def item_entry(item: ReviewItem) -> ReviewItemEntry:
+def item_entry(item: ReviewItem, *, is_hidden: bool) -> ReviewItemEntry:
     return {
         "id": item.pk,
         "queue_id": item.queue_id,
         "position": item.position,
-        "request_id": item.request_id,
+        "opinion": item.opinion,
+        "request_id": None if is_hidden else item.request_id,
         "request_created_at": item.ts,
         "state": item.state,  # type: ignore[typeddict-item]  # the column holds one of ItemState
         "assignee": item.assignee,
@@ -134,8 +160,11 @@ def item_entry(item: ReviewItem) -> ReviewItemEntry:
 
 
 def agreement_entry(found: Agreement) -> ReviewAgreementEntry:
+    return {"evaluator_type": found.evaluator_type, **people_entry(found)}
+
+
+def people_entry(found: Agreement) -> ReviewPeopleAgreement:
     return {
-        "evaluator_type": found.evaluator_type,
         "compared": found.compared,
         "equal": _estimate(found.equal),
         "kappa": _estimate(found.kappa),

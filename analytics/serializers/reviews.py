@@ -71,6 +71,11 @@ class NewReviewQueueSerializer(BodySerializer):
     evaluator_id = serializers.UUIDField(
         required=False, allow_null=True, default=None, help_text="The evaluator that these labels calibrate."
     )
+    due_labels = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="The labels that online evaluations of the evaluator have due, in place of requests of a filter.",
+    )
 
     def validate_filter(self, value: dict[str, Any]) -> dict[str, Any]:
         given = {name: text for name, text in value.items() if text != ""}
@@ -90,6 +95,10 @@ class NewReviewQueueSerializer(BodySerializer):
         _require_labels(attrs["kind"], attrs["labels"])
         if attrs["evaluator_id"] is not None and attrs["kind"] == RubricKind.CATEGORY:
             raise serializers.ValidationError({"kind": "An evaluator is calibrated by booleans or numbers."})
+        if attrs["due_labels"] and attrs["evaluator_id"] is None:
+            raise serializers.ValidationError({"evaluator_id": "Must be given for due labels."})
+        if attrs["due_labels"] and attrs["filter"]:
+            raise serializers.ValidationError({"filter": "Due labels were chosen with the sample."})
         return attrs
 
     def new_queue(self) -> NewQueue:

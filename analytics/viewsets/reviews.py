@@ -10,17 +10,17 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.presenters import reviews
+from analytics.presenters import reviewed, reviews
 from analytics.reviews import services
 from analytics.reviews.selectors import get_queue
 from analytics.reviews.wire import (
     AssignedReviewItems,
     NextReviewItem,
     ReviewAgreement,
+    ReviewConversation,
     ReviewItemEntry,
     ReviewQueueEntry,
     ScoredReviewItem,
-    item_entry,
 )
 from analytics.serializers.reviews import (
     AssignmentSerializer,
@@ -57,7 +57,8 @@ class ReviewQueueViewSet(ProjectViewSet):
     )
     def create(self, request: Request) -> Response:
         """Draws `sample_size` of the newest requests that match `filter`, whose names are the parameters of
-        `GET requests`."""
+        `GET requests`; or, with `due_labels`, takes what online evaluations of the evaluator have due for a person, as
+        it becomes due."""
         body = self.valid_body(NewReviewQueueSerializer)
         row = services.create_queue(project_id=self.project_id, new=body.new_queue(), actor=self.actor)
         return Response(reviews.queue(self.project_id, row.pk), status=status.HTTP_201_CREATED)
@@ -144,7 +145,14 @@ class ReviewItemViewSet(ProjectViewSet):
         item, _ = services.add_item(
             project_id=self.project_id, queue_id=queue_id, request_id=request_id, actor=self.actor
         )
-        return Response(item_entry(item), status=status.HTTP_201_CREATED)
+        return Response(reviews.entry_of(item), status=status.HTTP_201_CREATED)
+
+    @operation("reviewItemConversation", "What the request of an item said", answer=ReviewConversation, errors=[404])
+    @action(detail=True)
+    def conversation(self, request: Request, queue_id: UUID, item_id: UUID) -> Response:
+        """The last 50 turns and the answer, with long texts cut. Of a due label the texts of the prompt are left out
+        until it is given."""
+        return Response(reviewed.item_conversation(self.project_id, queue_id, item_id))
 
     @operation(
         "scoreReviewItem",

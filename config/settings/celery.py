@@ -73,6 +73,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "score-labelled": {"task": "gateway.score_labelled", "schedule": 300.0, "options": {"expires": 290}},
     # A minute of the request log is sampled when it is complete, and what is due is judged at once.
     "sample-answers": {"task": "analytics.sample_answers", "schedule": 10.0, "options": {"expires": 9}},
+    "fill-label-queues": {"task": "analytics.fill_label_queues", "schedule": 30.0, "options": {"expires": 25}},
     "judge-answers": {"task": "gateway.judge_answers", "schedule": 5.0, "options": {"expires": 4}},
     "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
 }

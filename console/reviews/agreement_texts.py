@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analytics.reviews.wire import ReviewAgreement, ReviewAgreementEntry, ReviewEstimate
+from analytics.reviews.wire import ReviewAgreement, ReviewAgreementEntry, ReviewEstimate, ReviewPeopleAgreement
 from core.ui.formats import number, share
 
 
@@ -14,7 +14,7 @@ def agreement_lines(agreement: ReviewAgreement) -> Iterator[str]:
         yield f"{entry['evaluator_type']}: {', '.join(figures_of(entry))}"
 
 
-def figures_of(entry: ReviewAgreementEntry) -> Iterator[str]:
+def figures_of(entry: ReviewAgreementEntry | ReviewPeopleAgreement) -> Iterator[str]:
     """Yields the figures of one type of evaluator that say something for the rubric, then the number of requests."""
     if entry["correlation"]:
         yield f"correlation {_with_interval(entry['correlation'])}"

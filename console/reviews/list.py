@@ -66,7 +66,8 @@ class ReviewsPage(Page):
 
     def _form_context(self, visit: Visit, form: QueueForm, *, is_open: bool) -> dict[str, Any]:
         shown = {"form": form, "form_is_open": is_open, "may_edit": visit.may(Right.EDIT)}
-        return {**shown, "form_address": visit.link("reviews")}
+        addresses = {"form_address": visit.link("reviews"), "labels_address": visit.link_if_there("review_labels")}
+        return {**shown, **addresses}
 
 
 def _form(visit: Visit, data: Mapping[str, Any] | None = None) -> QueueForm:
@@ -84,7 +85,7 @@ def _table(visit: Visit) -> Table:
         columns=[
             Column("name", "Queue", cell=lambda row: row["name"]),
             Column("state", "State", cell=_state),
-            Column("score_name", "Score", cell=lambda row: f"{row['score_name']} ({row['kind']})"),
+            Column("score_name", "Score", cell=_score_name),
             Column("progress", "Progress", cell=_progress),
             Column("agreement", "Agreement with judges", cell=lambda row: _agreement(visit, row)),
             Column("created_by", "Made by", cell=lambda row: actor_name(row["created_by"]), is_default=False),
@@ -105,6 +106,10 @@ def _state(row: Mapping[str, Any]) -> SafeString:
     if row["state"] == "closed":
         return status("closed", "neutral")
     return status("open", "neutral") if row["progress"]["open"] else status("done", "good")
+
+
+def _score_name(row: Mapping[str, Any]) -> str:
+    return f"{row['score_name']} ({row['kind']}{', due labels' if row['due_labels'] else ''})"
 
 
 def _progress(row: Mapping[str, Any]) -> SafeString:

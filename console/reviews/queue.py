@@ -17,11 +17,13 @@ from typing_extensions import override
 from analytics.models.reviews import QueueState, ReviewItem, ReviewQueue
 from analytics.presenters import reviews
 from analytics.reviews import services
+from analytics.reviews.due_labels import hidden_items
 from analytics.reviews.errors import ItemNotFoundError, QueueNotFoundError
 from analytics.reviews.rubric import choices_of, takes_any_number
 from analytics.reviews.selectors import get_item, get_queue
 from analytics.serializers.reviews import AssignmentSerializer, ReviewAnswerSerializer
 from console.reviews.agreement_texts import figures_of
+from console.reviews.labels import labels_address
 from console.reviews.turns import reviewed_turns
 from core.audit.actors import actor_name
 from core.errors import ApplicationError
@@ -152,6 +154,7 @@ _ACTIONS = {"skip": _skip, "close": _close, "assign": _assign}
 def _shown(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> dict[str, Any]:
     entry = reviews.queue(visit.project.pk, queue.pk)
     last = visit.request.GET.get("last", "")
+    is_hidden = item is not None and bool(hidden_items(queue, [item]))
     return {
         "title": queue.name,
         "queue": entry,
@@ -160,10 +163,11 @@ def _shown(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> dict[st
         "may_answer": item is not None and visit.may(Right.EDIT) and queue.state == QueueState.OPEN,
         "choices": choices_of(queue),
         "takes_any_number": takes_any_number(queue),
-        "request_address": _request_address(visit, item) if item else "",
+        "request_address": "" if item is None or is_hidden else _request_address(visit, item),
         "dataset_address": visit.link_if_there("datasets", queue_id=str(queue.pk)) if visit.may(Right.EDIT) else "",
-        "item_to_dataset": _item_to_dataset(visit, item),
-        "requests_address": visit.link_if_there("analytics_requests_changelist", **entry["filter"]),
+        "item_to_dataset": "" if is_hidden else _item_to_dataset(visit, item),
+        "requests_address": _requests_address(visit, queue),
+        "more_address": labels_address(visit, queue.evaluator_id) if queue.due_labels and queue.evaluator_id else "",
         "reviews_address": visit.link("reviews"),
         "own_address": visit.link("review", visit.project.pk, queue.pk),
         "last_address": visit.link("review", visit.project.pk, queue.pk, item=last) if last else "",
@@ -188,6 +192,8 @@ def _agreement(visit: Visit, queue: ReviewQueue) -> dict[str, Any]:
     found = reviews.agreement(visit.project.pk, queue.pk)
     return {
         "agreement": found,
+        "people": list(figures_of(found["people"])) if found["people"] else [],
+        "asks_two_people": queue.due_labels,
         "lines": [(row["evaluator_type"], list(figures_of(row))) for row in found["evaluators"]],
     }
 
@@ -216,7 +222,14 @@ def _items(visit: Visit, queue: ReviewQueue) -> Table:
     )
 
 
-def _request_link(visit: Visit, row: Mapping[str, Any]) -> SafeString:
+def _requests_address(visit: Visit, queue: ReviewQueue) -> str:
+    """Returns where the requests of the filter are; due labels have none."""
+    return "" if queue.due_labels else visit.link_if_there("analytics_requests_changelist", **queue.filter)
+
+
+def _request_link(visit: Visit, row: Mapping[str, Any]) -> SafeString | str:
+    if row["request_id"] is None:
+        return "hidden until it is labelled"
     return id_link(visit.link("analytics_requests_detail", visit.project.pk, row["request_id"]), row["request_id"])
 
 

@@ -179,7 +179,9 @@ SUBJECTS: Mapping[str, Subject] = {
         label="name",
     ),
     "analytics.reviewqueue": Subject(
-        "review queue", ("name", "state", "sample_size", "score_name", "kind", "evaluator_id"), label="name"
+        "review queue",
+        ("name", "state", "sample_size", "score_name", "kind", "evaluator_id", "due_labels"),
+        label="name",
     ),
     # Neither the text nor what it is about is kept: both go with the request or session.
     "analytics.comment": Subject("comment", ("edited_by", "edited_at"), label="kind"),

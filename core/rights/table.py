@@ -76,8 +76,9 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(READ_CONTENT, "chatWithAgent listConversations createConversation deleteConversation"),
     **_each(READ_CONTENT, "listConversationMessages"),
     **_each(EDIT, "recordScore recordScores addSessionFeedback createFeedbackToken"),
-    # Review queues name requests and show no texts.
+    # Review queues name requests and show no texts, but for the conversation of an item.
     **_each(READ, "listReviewQueues getReviewQueue listReviewItems reviewAgreement"),
+    **_each(READ_CONTENT, "reviewItemConversation"),
     **_each(EDIT, "createReviewQueue closeReviewQueue addReviewItem nextReviewItem assignReviewItems"),
     **_each(EDIT, "scoreReviewItem skipReviewItem"),
     # The texts of items are left out for READ.
@@ -220,9 +221,10 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "reviews review datasets dataset alerts alert assignments request_link"),
     **_each(READ, "errors providers usage usage_export prompt_caches"),
     **_each(READ, "dashboards dashboard chart_form"),
-    **_each(EDIT, "rollout_form alert_form"),
+    **_each(EDIT, "rollout_form alert_form review_labels"),
     **_each(READ_CONTENT, "dataset_export"),
     **_each(READ_CONTENT, "agent_panel_beside agent_panel_rendered analytics_requests_image analytics_requests_export"),
+    **_each(READ_CONTENT, "review_image"),
     **{
         f"{model}_{page}": right
         for model, rows in MODELS.items()

@@ -31,8 +31,8 @@ _NAMELESS = ("<path:object_id>/", "(?P<url>.*)$")
 _OF_DJANGO = {"login", "logout", "app_list", "view_on_site", "autocomplete"}
 # Pages of somebody who is not signed in yet: tests/sign_in.
 _WAYS_IN = {"sign_in", "sign_in_callback", "second_factor_code"}
-# Files within a request, asked for by tests/console/requests with a request that has one.
-_FILES = {"analytics_requests_image"}
+# Files within a request, asked for by tests/console/requests and reviews with a request that has one.
+_FILES = {"analytics_requests_image", "review_image"}
 # These pages are called by POST: they answer no GET.
 _BY_POST = {"agent_panel_rendered"}
 # The address of these names no project, so a right in any project opens them.

@@ -49,6 +49,8 @@ BEHIND = {
     "evaluator_form": Behind("createEvaluator", "createEvaluator"),
     "online_evaluations": Behind("listOnlineEvaluations", "createOnlineEvaluation"),
     "online_evaluation": Behind("getOnlineEvaluation", "changeOnlineEvaluation"),
+    "review_labels": Behind("createReviewQueue", "createReviewQueue"),
+    "review_image": Behind("reviewItemConversation"),
     "experiments": Behind("listExperiments"),
     "experiment": Behind("getExperiment", "pickExperimentWinner"),
     "experiment_form": Behind("createExperiment", "createExperiment"),

@@ -36,8 +36,8 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Review queues",
         description=(
-            "Queues of requests that people score by hand, the latest first: filter, rubric, and how many items are"
-            " done, skipped and open."
+            "Queues of requests that people score by hand, the latest first: filter, or the evaluator whose due labels"
+            " they take, rubric, and how many items are done, skipped and open."
         ),
         arguments=ListReviewQueues,
         run=_list_review_queues,
@@ -48,7 +48,8 @@ TOOLS: tuple[Tool, ...] = (
         title="Agreement of reviewers",
         description=(
             "How far the people of a review queue agree with each judge on the same requests: share of equal verdicts,"
-            " Cohen's kappa or correlation, each with its 95 percent interval and the number of requests."
+            " Cohen's kappa or correlation, each with its 95 percent interval and the number of requests; of due labels"
+            " also how far two people agree."
         ),
         arguments=OfQueue,
         run=_get_review_agreement,

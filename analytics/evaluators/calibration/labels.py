@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from analytics.evaluators.calibration.statistics import Group, Verdicts
 from analytics.evaluators.selectors import KnownVersion
 from analytics.models import ReviewItem, Score, ScoreType
-from analytics.models.reviews import ItemState, RubricKind
+from analytics.models.reviews import ItemState
 from analytics.scores.sync.requests import ScoredRequest, find_requests
 
 MAX_LABELS = 10_000
@@ -47,10 +47,11 @@ class Judged:
 
 
 def labels_of(project_id: UUID, version: KnownVersion) -> list[Label]:
-    """Returns the newest label of each request, by the score from which the version calls an answer good."""
+    """Returns the newest label of each request, by the score from which the version calls an answer good. Second
+    opinions compare people with each other, and are left out."""
     items = (
         ReviewItem.objects.filter(queue__project_id=project_id, queue__evaluator_id=version.evaluator_id)
-        .filter(state=ItemState.DONE, score_id__isnull=False, reviewed_at__isnull=False)
+        .filter(state=ItemState.DONE, score_id__isnull=False, reviewed_at__isnull=False, opinion=1)
         .select_related("queue")
         .order_by("-reviewed_at", "-id")[:MAX_LABELS]
     )
@@ -62,7 +63,7 @@ def labels_of(project_id: UUID, version: KnownVersion) -> list[Label]:
     found: dict[UUID, Label] = {}
     for item in done:
         if item.score_id in values and item.reviewed_at is not None:
-            is_good = _scaled(item, values[item.score_id]) >= version.good_from
+            is_good = item.queue.scaled(values[item.score_id]) >= version.good_from
             found[item.request_id] = Label(item.request_id, is_good, item.reviewed_at)
     return list(found.values())
 
@@ -132,14 +133,6 @@ def _arm_of(request: ScoredRequest) -> Group | None:
     if request.rollout_id == _NO_UUID or not request.variant:
         return None
     return Group(request.rollout_id, int(request.variant != _BASELINE), request.variant)
-
-
-def _scaled(item: ReviewItem, value: float) -> float:
-    """Returns a person's answer on the evaluators' scale from 0 to 1."""
-    queue = item.queue
-    if queue.kind != RubricKind.NUMBER or queue.minimum is None or queue.maximum is None:
-        return value
-    return (value - queue.minimum) / (queue.maximum - queue.minimum)
 
 
 def _scores(project_id: UUID) -> QuerySet[Score]:

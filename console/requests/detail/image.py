@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
+from uuid import UUID
 
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
@@ -38,13 +39,18 @@ class RequestImagePage(Page):
 
     @override
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
-        try:
-            payload = get_payload(visit.project.pk, find_request(visit.project.pk, route["request_id"]))
-        except NotFoundError as error:
-            raise Http404(error.message) from error
-        sides = (read_request(payload.request).turns, read_response(payload.response)) if payload else ()
-        part = next(islice(inline_images(*sides), route["number"], None), None)
-        image = decode_image(part) if part else None
-        if image is None:
-            raise Http404("There is no such image.")
-        return HttpResponse(image.data, content_type=image.media_type, headers=_HEADERS)
+        return image_response(visit.project.pk, route["request_id"], route["number"])
+
+
+def image_response(project_id: UUID, request_id: UUID, number: int) -> HttpResponseBase:
+    """Returns the image with this number of the bodies of a request. Raises Http404."""
+    try:
+        payload = get_payload(project_id, find_request(project_id, request_id))
+    except NotFoundError as error:
+        raise Http404(error.message) from error
+    sides = (read_request(payload.request).turns, read_response(payload.response)) if payload else ()
+    part = next(islice(inline_images(*sides), number, None), None)
+    image = decode_image(part) if part else None
+    if image is None:
+        raise Http404("There is no such image.")
+    return HttpResponse(image.data, content_type=image.media_type, headers=_HEADERS)

@@ -19,6 +19,7 @@ NOT_FOLLOWED = {
     "analytics_requests_export",
     "dataset_export",
     "analytics_requests_image",
+    "review_image",
     "agent_panel_beside",
 }
 _ALIKE = ("history", "delete")

@@ -1,0 +1,196 @@
+"""Queues of the labels that online evaluations have due: filled while they are open, balanced by arm, and blind.
+
+Whether a label is due was decided with the sample, by a hash, before any score; a queue adds no choice of its own. It
+takes the answers that are scored, an item of each arm in turn, by their hashes. The first person's label is that of the
+task. A second person scores a tenth of the same answers, so that people can be compared with each other.
+
+Locks come in this order: the evaluator, the queue, its items, the tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from itertools import islice, zip_longest
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from analytics.models import EvaluationTask, Evaluator, OnlineEvaluation
+from analytics.models.online_evaluations import EvaluationState, TaskState
+from analytics.models.reviews import ItemState, QueueState, ReviewItem, ReviewQueue
+from core.errors import ValidationError
+
+logger = logging.getLogger("analytics.reviews")
+
+LABEL_PATIENCE = timedelta(days=7)
+"""A label that nobody gave in this time after its answer came due is missing."""
+SECOND_OPINIONS = 0.1
+"""The share of the labels that a second person gives, too."""
+
+_FIRST, _SECOND = 1, 2
+_ROWS_AT_ONCE = 500
+_BITS = 64
+
+
+def require_labels(project_id: UUID, evaluator_id: UUID) -> None:
+    """Raises ValidationError where no label of the evaluator is due, and none will be."""
+    evaluations = OnlineEvaluation.objects.for_project(project_id).filter(evaluator_id=evaluator_id)
+    is_sampled = evaluations.filter(state=EvaluationState.ACTIVE, label_share__isnull=False).exists()
+    if not is_sampled and not waiting_labels(project_id, evaluator_id, timezone.now()).exists():
+        problem = (
+            "None of its labels is due: PATCH online-evaluations/{evaluation_id} with a label_share, in an active"
+            " online evaluation of this evaluator."
+        )
+        raise ValidationError.of_field("evaluator_id", problem)
+
+
+def waiting_labels(project_id: UUID, evaluator_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
+    """Returns the scored answers whose label is due and still counts, in queues or not."""
+    tasks = EvaluationTask.objects.filter(project_id=project_id, version__evaluator_id=evaluator_id)
+    return tasks.filter(label_due=True, labelled_at=None, state=TaskState.DONE, due_at__gt=now - LABEL_PATIENCE)
+
+
+def free_labels(project_id: UUID, evaluator_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
+    """Returns those of `waiting_labels` that no open queue has."""
+    items = ReviewItem.objects.filter(request_id=OuterRef("request_id"), queue__evaluator_id=evaluator_id)
+    taken = items.filter(Q(queue__state=QueueState.OPEN) | Q(state=ItemState.DONE), queue__due_labels=True)
+    return waiting_labels(project_id, evaluator_id, now).exclude(Exists(taken))
+
+
+def fill_queues(now: datetime) -> int:
+    """Adds to all open queues what came due. Returns how many items."""
+    open_ones = ReviewQueue.objects.filter(due_labels=True, state=QueueState.OPEN, evaluator__isnull=False)
+    return sum(fill_queue(row, now) for row in open_ones.order_by("created_at", "pk"))
+
+
+def fill_queue(queue: ReviewQueue, now: datetime) -> int:
+    """Adds what came due, up to the queue's size, and takes away what nobody labelled in time. Returns how many items
+    were added."""
+    if queue.evaluator_id is None:
+        return 0
+    with transaction.atomic():
+        # Two queues of one evaluator would each find the same answers free.
+        Evaluator.objects.select_for_update().get(pk=queue.evaluator_id)
+        row = ReviewQueue.objects.select_for_update().get(pk=queue.pk)
+        if row.state != QueueState.OPEN:
+            return 0
+        _expired(row, now).delete()
+        room = row.sample_size - row.items.filter(opinion=_FIRST).count()
+        tasks = list(_in_turn(row, room, now)) if room > 0 else []
+        last = _last(row)
+        items = (_item(row, last + place, task) for place, task in enumerate(tasks, 1))
+        ReviewItem.objects.bulk_create(items, batch_size=_ROWS_AT_ONCE)
+    if tasks:
+        logger.info("review_queue.filled queue_id=%s items=%d", queue.pk, len(tasks))
+    return len(tasks)
+
+
+def give_label(queue: ReviewQueue, item: ReviewItem, value: float, now: datetime) -> None:
+    """Gives the tasks of the item's answer their label, unless they are too old. One that still changes is replaced; an
+    older one stays."""
+    if queue.evaluator_id is None:
+        return
+    tasks = EvaluationTask.objects.filter(
+        project_id=queue.project_id,
+        request_id=item.request_id,
+        version__evaluator_id=queue.evaluator_id,
+        label_due=True,
+    )
+    in_time = Q(labelled_at=None, due_at__gt=now - LABEL_PATIENCE) | still_changing(now)
+    locked = tasks.filter(in_time).select_for_update(of=("self",)).order_by("pk")
+    ids = list(locked.values_list("pk", flat=True))
+    EvaluationTask.objects.filter(pk__in=ids).update(label=queue.scaled(value), labelled_at=now)
+
+
+def still_changing(now: datetime) -> Q:
+    """Returns the condition of tasks whose label was given in this minute: its author may change it. A verdict takes
+    labels of minutes that are over, and gets each the same again."""
+    return Q(labelled_at__gte=now.replace(second=0, microsecond=0))
+
+
+def ask_second_person(queue: ReviewQueue, item: ReviewItem) -> None:
+    """Adds the same answer for another person, where its hash says so and there is none yet. The caller has locked the
+    queue."""
+    if queue.evaluator_id is None or item.opinion != _FIRST:
+        return
+    if not needs_second_person(queue.evaluator_id, item.request_id):
+        return
+    if not queue.items.filter(request_id=item.request_id, opinion=_SECOND).exists():
+        ReviewItem.objects.create(
+            queue=queue,
+            position=_last(queue) + 1,
+            request_id=item.request_id,
+            opinion=_SECOND,
+            arm=item.arm,
+            ts=item.ts,
+        )
+
+
+def needs_second_person(evaluator_id: UUID, request_id: UUID) -> bool:
+    digest = sha256(f"{evaluator_id}:second:{request_id}".encode()).digest()
+    return int.from_bytes(digest[:8]) < SECOND_OPINIONS * (1 << _BITS)
+
+
+def labels_by_arm(queue: ReviewQueue, now: datetime) -> dict[str, int]:
+    """Returns how many items of each arm are labelled or under way, so that the next one is of the arm with fewest."""
+    given = Q(state=ItemState.DONE) | Q(state=ItemState.OPEN, claimed_until__gte=now)
+    rows = queue.items.filter(given, opinion=_FIRST).order_by().values_list("arm").annotate(items=Count("pk"))
+    return dict(rows)
+
+
+def hidden_items(queue: ReviewQueue, items: Iterable[ReviewItem]) -> set[UUID]:
+    """Returns those of the items whose request nobody may know: it has the arm, and is labelled by nobody yet, or
+    waits for a second person."""
+    if not queue.due_labels:
+        return set()
+    given = list(items)
+    done = [item.request_id for item in given if item.state == ItemState.DONE]
+    open_ones = queue.items.filter(request_id__in=done, state=ItemState.OPEN)
+    waiting = set(open_ones.values_list("request_id", flat=True))
+    return {item.pk for item in given if item.state != ItemState.DONE or item.request_id in waiting}
+
+
+def _in_turn(queue: ReviewQueue, room: int, now: datetime) -> Iterator[EvaluationTask]:
+    """Yields up to `room` tasks: one of each arm in turn while there are some, by their hashes. Within a turn they come
+    in the order of their hashes, too, so that a place says nothing of the arm."""
+    if queue.evaluator_id is None:
+        return
+    free = free_labels(queue.project_id, queue.evaluator_id, now).order_by("position", "pk")
+    arms = free.order_by().values_list("rollout_id", "variant").distinct()
+    by_arm = [list(free.filter(rollout_id=rollout, variant=variant)[:room]) for rollout, variant in arms]
+    yield from islice(_turns(by_arm), room)
+
+
+def _turns(by_arm: Sequence[Sequence[EvaluationTask]]) -> Iterator[EvaluationTask]:
+    seen: set[UUID] = set()
+    for turn in zip_longest(*by_arm):
+        for task in sorted((one for one in turn if one is not None), key=lambda one: (one.position, one.pk)):
+            # Two online evaluations may have the same answer due.
+            if task.request_id not in seen:
+                seen.add(task.request_id)
+                yield task
+
+
+def _item(queue: ReviewQueue, position: int, task: EvaluationTask) -> ReviewItem:
+    return ReviewItem(
+        queue=queue,
+        position=position,
+        request_id=task.request_id,
+        ts=task.requested_at,
+        arm=f"{task.rollout_id or ''}:{task.variant}",
+        counts_until=task.due_at + LABEL_PATIENCE,
+    )
+
+
+def _expired(queue: ReviewQueue, now: datetime) -> QuerySet[ReviewItem]:
+    free = Q(claimed_until=None) | Q(claimed_until__lt=now)
+    return queue.items.filter(free, state=ItemState.OPEN, opinion=_FIRST, counts_until__lt=now)
+
+
+def _last(queue: ReviewQueue) -> int:
+    return queue.items.aggregate(last=Max("position"))["last"] or 0
