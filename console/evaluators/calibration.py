@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from django.utils import timezone
+
 from analytics.agreement import Estimate
 from analytics.evaluators.calibration.calibrate import Calibration, calibrate
 from analytics.evaluators.calibration.states import MIN_LABELS, MIN_LABELS_OF_EACH, Missing, State
 from analytics.evaluators.selectors import KnownVersion
+from analytics.reviews.due_labels import free_labels
 from core.roles import Right
 from core.ui.formats import share
 from core.ui.marks import status
@@ -43,14 +46,24 @@ def _shown(visit: Visit, version: KnownVersion) -> Mapping[str, Any]:
         "figures": list(_figures(found)),
         "missing": [_MISSING[one] for one in found.missing],
         "wanted": MIN_LABELS,
+        "families": ", ".join(found.shared_families),
+        "labels_address": _labels_address(visit, version),
         "queue_address": visit.link("reviews", evaluator_id=str(version.evaluator_id)) if visit.may(Right.EDIT) else "",
     }
+
+
+def _labels_address(visit: Visit, version: KnownVersion) -> str:
+    """Returns where to label answers that online evaluations have due; empty for readers, and where none is."""
+    if not free_labels(visit.project.pk, version.evaluator_id, timezone.now()).exists():
+        return ""
+    return visit.link_if_there("review_labels", evaluator_id=str(version.evaluator_id), count="20")
 
 
 def _figures(found: Calibration) -> Iterator[tuple[str, str]]:
     confusion = found.confusion
     yield "Good answers that it calls good", _share(confusion.sensitivity)
     yield "Bad answers that it calls bad", _share(confusion.specificity)
+    yield "How much of a true difference it shows", _share(confusion.informedness)
     kappa = confusion.kappa
     if kappa is not None and kappa.low is not None and kappa.high is not None:
         yield "Cohen's kappa", f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"

@@ -9,8 +9,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from analytics.evaluators.calibration.families import shared_families
 from analytics.evaluators.calibration.labels import Judged, is_good, labels_of, latest_model, verdicts_of
-from analytics.evaluators.calibration.states import Facts, Missing, State, state_of, valid_until
+from analytics.evaluators.calibration.states import Facts, Missing, Standing, State, standing_of, valid_until
 from analytics.evaluators.calibration.statistics import (
     Confusion,
     DifferentialBias,
@@ -39,7 +40,7 @@ class Flips:
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """What is known of a version of an evaluator. `labelled` counts the answers with a label, `confusion` those that
-    the version judged, too."""
+    the version judged, too. `shared_families` are those of models that judged as well as answered."""
 
     version: KnownVersion
     labelled: int
@@ -52,13 +53,23 @@ class Calibration:
     judge_models: Sequence[str]
     labelled_at: datetime | None
     valid_until: datetime | None
-    state: State
-    missing: Sequence[Missing]
+    standing: Standing
+    shared_families: Sequence[str]
+
+    @property
+    def state(self) -> State:
+        return self.standing.state
+
+    @property
+    def missing(self) -> Sequence[Missing]:
+        return self.standing.missing
 
 
-def calibrate(project_id: UUID, evaluator_id: UUID, number: int | None = None) -> Calibration:
-    """Returns the calibration of a version, the newest without a number. Raises EvaluatorNotFoundError,
-    EvaluatorVersionNotFoundError and the errors of the store."""
+def calibrate(
+    project_id: UUID, evaluator_id: UUID, number: int | None = None, *, now: datetime | None = None
+) -> Calibration:
+    """Returns the calibration of a version, the newest without a number, as it stands at `now`. Raises
+    EvaluatorNotFoundError, EvaluatorVersionNotFoundError and the errors of the store."""
     version = get_version(project_id, evaluator_id, number)
     labels = labels_of(project_id, version)
     found = verdicts_of(project_id, version, labels)
@@ -75,7 +86,6 @@ def calibrate(project_id: UUID, evaluator_id: UUID, number: int | None = None) -
         models=models - {""},
         drift=flips.evidence,
     )
-    state, missing = state_of(facts, timezone.now())
     return Calibration(
         version=version,
         labelled=len(labels),
@@ -88,8 +98,8 @@ def calibrate(project_id: UUID, evaluator_id: UUID, number: int | None = None) -
         judge_models=sorted(facts.models),
         labelled_at=facts.labelled_at,
         valid_until=valid_until(facts),
-        state=state,
-        missing=missing,
+        standing=standing_of(facts, now or timezone.now()),
+        shared_families=shared_families(facts.models, {one.model for one in verdicts}),
     )
 
 

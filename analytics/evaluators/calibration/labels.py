@@ -120,6 +120,7 @@ def _verdicts(version: KnownVersion, label: Label, judged: Judged, requests: Map
         label.is_good,
         version=_version_of(request) if request is not None else None,
         arm=_arm_of(request) if request is not None else None,
+        model=request.model if request is not None else "",
     )
 
 

@@ -49,6 +49,25 @@ class Facts:
     drift: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an evaluator may decide at a time. `margin_scale` says how much of a true difference its scores show at
+    least, the lower limit of sensitivity + specificity - 1; it is None unless the evaluator is calibrated. One that has
+    drifted decides nothing any more."""
+
+    state: State
+    missing: Sequence[Missing]
+    margin_scale: float | None
+
+
+def standing_of(facts: Facts, now: datetime) -> Standing:
+    state, missing = state_of(facts, now)
+    shown = facts.confusion.informedness
+    if state is not State.CALIBRATED or shown is None or shown.low is None or shown.low <= 0:
+        return Standing(state, missing, None)
+    return Standing(state, missing, min(shown.low, 1.0))
+
+
 def valid_until(facts: Facts) -> datetime | None:
     """Returns when the newest label is too old; None without any."""
     return None if facts.labelled_at is None else facts.labelled_at + LABELS_LAST

@@ -32,12 +32,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What the evaluator and a person said about one answer. `version` and `arm` are None where the answer has none."""
+    """What the evaluator and a person said about one answer. `version` and `arm` are None where the answer has none,
+    and `model` gave it."""
 
     is_good_by_evaluator: bool
     is_good_by_person: bool
     version: Group | None = None
     arm: Group | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

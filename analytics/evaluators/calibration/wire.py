@@ -72,6 +72,8 @@ class EvaluatorCalibration(TypedDict):
     sensitivity: CalibrationEstimate | None
     specificity: CalibrationEstimate | None
     kappa: CalibrationEstimate | None
+    informedness: CalibrationEstimate | None
+    margin_scale: float | None
     bias: CalibrationEstimate | None
     by_version: list[VersionBias]
     by_arm: list[ArmBias]
@@ -79,6 +81,7 @@ class EvaluatorCalibration(TypedDict):
     between_arms: ArmDifference | None
     flips: CalibrationFlips
     judge_models: list[str]
+    shared_model_families: list[str]
     labelled_at: datetime | None
     valid_until: datetime | None
 
@@ -102,6 +105,8 @@ def calibration_entry(found: Calibration) -> EvaluatorCalibration:
         "sensitivity": _estimate(confusion.sensitivity),
         "specificity": _estimate(confusion.specificity),
         "kappa": _estimate(confusion.kappa),
+        "informedness": _estimate(confusion.informedness),
+        "margin_scale": found.standing.margin_scale,
         "bias": _estimate(confusion.bias),
         "by_version": [_version(group, one) for group, one in found.by_version.items()],
         "by_arm": [_arm(group, one) for group, one in found.by_arm.items()],
@@ -114,6 +119,7 @@ def calibration_entry(found: Calibration) -> EvaluatorCalibration:
             "evidence": flips.evidence,
         },
         "judge_models": list(found.judge_models),
+        "shared_model_families": list(found.shared_families),
         "labelled_at": found.labelled_at,
         "valid_until": found.valid_until,
     }

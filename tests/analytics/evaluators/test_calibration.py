@@ -11,7 +11,15 @@ from uuid import UUID, uuid4
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.evaluators.calibration.states import LABELS_LAST, Facts, Missing, State, state_of
+from analytics.evaluators.calibration.families import family_of, shared_families
+from analytics.evaluators.calibration.states import (
+    LABELS_LAST,
+    Facts,
+    Missing,
+    State,
+    standing_of,
+    state_of,
+)
 from analytics.evaluators.calibration.statistics import (
     Confusion,
     Group,
@@ -108,6 +116,40 @@ def test_state__judge_that_prefers_one_version__is_uncalibrated() -> None:
     assert state_of(facts(differences=[difference]), NOW) == (State.UNCALIBRATED, [Missing.DIFFERENTIAL_BIAS])
 
 
+def test_standing__calibrated__shows_at_least_the_lower_limit_of_a_difference_until_it_is_stale() -> None:
+    known = facts()
+    shown = known.confusion.informedness
+    assert shown is not None and shown.low is not None and 0 < shown.low < shown.value
+
+    assert standing_of(known, NOW).margin_scale == pytest.approx(shown.low)
+    later = standing_of(known, NOW + LABELS_LAST + timedelta(seconds=1))
+    assert (later.state, later.margin_scale) == (State.STALE, None)
+    drifted = standing_of(facts(drift=20.0), NOW)
+    assert (drifted.state, drifted.margin_scale) == (State.DRIFTED, None)
+    assert standing_of(facts(confusion=Confusion(0, 0, 0, 0)), NOW).margin_scale is None
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [
+        ("gpt-4o-2024-08-06", "openai"),
+        ("azure_openai/gpt-4.1-mini", "openai"),
+        ("claude-sonnet-4-5", "anthropic"),
+        ("us.anthropic.claude-sonnet-4-5-v1:0", "anthropic"),
+        ("mistral-large-2411", "mistralai"),
+        ("our-own", ""),
+        ("", ""),
+    ],
+)
+def test_family__of_a_model__is_who_made_it(model: str, family: str) -> None:
+    assert family_of(model) == family
+
+
+def test_families__of_judge_and_answers__are_shared_if_both_are_known() -> None:
+    assert shared_families(["gpt-4o"], ["claude-sonnet-4-5", "o3-mini"]) == ["openai"]
+    assert shared_families(["gpt-4o", "our-own"], ["claude-sonnet-4-5", "our-own"]) == []
+
+
 def label(api: APIClient, queue_id: Any, *values: float) -> None:
     items = api.get(f"/api/llm/reviews/{queue_id}/items").json()["results"]
     for item, value in zip(items, values, strict=True):
@@ -127,7 +169,9 @@ def test_calibration__of_labels_and_scores__confusion_by_version_and_flips(
     api: APIClient, project: Project, spool: Path
 ) -> None:
     entries = [
-        make_entry(project_id=str(project.pk), prompt_config_id=str(PROMPT), prompt_version=1 + place % 2)
+        make_entry(
+            project_id=str(project.pk), prompt_config_id=str(PROMPT), prompt_version=1 + place % 2, model="gpt-4o"
+        )
         for place in range(4)
     ]
     ids = [entry.record.request_id for entry in entries]
@@ -136,7 +180,7 @@ def test_calibration__of_labels_and_scores__confusion_by_version_and_flips(
     queue = make_queue(project, request_ids=ids, kind="number", minimum=1, maximum=5, evaluator=judge)
     label(api, queue.pk, 5, 4, 1, 5)
     label(api, make_queue(project, request_ids=ids[:1]).pk, 0)
-    own = {"score_name": "polite@1", "evaluator_type": "llm_judge", "judge_model": "judge-1"}
+    own = {"score_name": "polite@1", "evaluator_type": "llm_judge", "judge_model": "gpt-4.1-mini"}
     make_score(project, request_id=ids[0], score_value=0.0, **own)
     for request_id, value in zip(ids[:3], (0.9, 0.2, 0.1), strict=True):
         make_score(project, request_id=request_id, score_value=value, **own)
@@ -151,7 +195,9 @@ def test_calibration__of_labels_and_scores__confusion_by_version_and_flips(
     assert [(one["prompt_version"], one["answers"]) for one in body["by_version"]] == [(1, 2), (2, 1)]
     assert body["between_versions"]["bias"]["value"] == pytest.approx(-1)
     assert body["flips"] == {"judged_again": 1, "to_good": 1, "to_bad": 0, "evidence": pytest.approx(1)}
-    assert body["judge_models"] == ["judge-1"] and body["valid_until"] is not None
+    assert (body["margin_scale"], body["shared_model_families"]) == (None, ["openai"])
+    assert body["informedness"]["value"] == pytest.approx(0.5)
+    assert body["judge_models"] == ["gpt-4.1-mini"] and body["valid_until"] is not None
     calibration(api, judge, 404, version=2)
     calibration(api, judge, 400, version=0)
 
