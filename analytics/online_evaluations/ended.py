@@ -18,8 +18,8 @@ from analytics.models.evaluators import EvaluatorState
 from analytics.models.online_evaluations import EvaluationState, TaskState
 from analytics.online_evaluations.queue import PATIENCE
 from analytics.online_evaluations.selectors import version_of
+from analytics.reviews.due_labels import LABEL_PATIENCE, still_changing
 
-LABEL_PATIENCE = timedelta(days=7)
 TOO_LATE = "too_late"
 """The reason of a task that ended after the patience with it was over."""
 NOT_ENDED = "not_ended"
@@ -89,7 +89,7 @@ def evaluations_of_rollouts(
 
 def label_share_of(evaluation: OnlineEvaluation) -> float | None:
     """Returns the share of what is due that is due for a person, too; None where nobody labels."""
-    return None
+    return evaluation.label_share
 
 
 def sampled_until(project_id: UUID, evaluator_ids: Collection[UUID], now: datetime) -> datetime:
@@ -115,7 +115,9 @@ def ended_tasks(
     """Returns the tasks of these versions in the minutes from `after` up to the first one in which a task has not
     ended, or up to `until`. With labels a task has not ended while its label may come."""
     tasks = _of_rollout(rollout_id, version_ids).filter(due_at__gt=after, due_at__lte=until)
-    first_open: datetime | None = tasks.filter(_is_open(now)).aggregate(first=Min("due_at"))["first"]
+    first_open: datetime | None = tasks.filter(_is_open(now, with_labels=with_labels)).aggregate(first=Min("due_at"))[
+        "first"
+    ]
     end = until if first_open is None else min(until, first_open - _MINUTE)
     if end <= after:
         return Ended(after, ())
@@ -154,9 +156,13 @@ def _of_rollout(rollout_id: UUID, version_ids: Collection[UUID]) -> QuerySet[Eva
     )
 
 
-def _is_open(now: datetime) -> Q:
-    """Returns the condition of tasks whose score may still come in time."""
-    return Q(state=TaskState.DUE, due_at__gt=now - PATIENCE - _GRACE)
+def _is_open(now: datetime, *, with_labels: bool) -> Q:
+    """Returns the condition of tasks whose score, or label, may still come in time or change."""
+    is_due = Q(state=TaskState.DUE, due_at__gt=now - PATIENCE - _GRACE)
+    if not with_labels:
+        return is_due
+    may_come = Q(labelled_at=None, due_at__gt=now - LABEL_PATIENCE - _GRACE)
+    return is_due | Q(may_come | still_changing(now - _GRACE), state=TaskState.DONE, label_due=True)
 
 
 def _once_each(rows: Sequence[EvaluationTask]) -> list[EvaluationTask]:
@@ -179,7 +185,15 @@ def _ended(row: EvaluationTask) -> EndedTask:
         position=row.position,
         score=score,
         reason=reason,
+        label_due=row.label_due,
+        label=_label(row),
     )
+
+
+def _label(row: EvaluationTask) -> float | None:
+    """Returns the label, unless it came too late."""
+    is_in_time = row.labelled_at is not None and row.labelled_at <= row.due_at + LABEL_PATIENCE
+    return row.label if row.label_due and is_in_time else None
 
 
 def _score(row: EvaluationTask) -> tuple[float | None, str]:

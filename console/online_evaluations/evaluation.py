@@ -17,6 +17,7 @@ from analytics.online_evaluations import services
 from analytics.online_evaluations.errors import OnlineEvaluationNotFoundError
 from analytics.online_evaluations.selectors import (
     Counts,
+    Labels,
     get_online_evaluation,
     progress_of,
     scoring_number_of,
@@ -161,10 +162,23 @@ def _figures(visit: Visit, evaluation_id: UUID) -> Mapping[str, Any]:
     return {
         "kept": list(_counts(found.counts)),
         "hour": list(_counts(found.last_hour)),
+        "labels": list(_labels(found.labels)) if row.label_share is not None or found.labels.sampled else [],
+        "labels_address": _labels_address(visit, row),
         "money": money_of if row.monthly_budget_usd is not None or found.spent_usd else [],
         "oldest": "" if oldest is None else oldest_in_words(oldest),
         "sampled_until": moment(row.sampled_until),
     }
+
+
+def _labels_address(visit: Visit, row: OnlineEvaluation) -> str:
+    return visit.link_if_there("review_labels", evaluator_id=str(row.evaluator_id), count="20")
+
+
+def _labels(labels: Labels) -> Iterator[tuple[str, str]]:
+    yield "To be labelled", number(labels.sampled)
+    yield "Due", number(labels.due)
+    yield "Given", number(labels.given)
+    yield "Missing", number(labels.missing)
 
 
 def _counts(counts: Counts) -> Iterator[tuple[str, str]]:

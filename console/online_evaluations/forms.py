@@ -56,6 +56,13 @@ class ChangeForm(forms.Form):
         required=False,
         help_text="Scores of an online evaluation of this form can count in a rollout.",
     )
+    label_share = forms.FloatField(
+        label="Of these, labelled by people",
+        required=False,
+        min_value=0,
+        max_value=_PER_CENT,
+        help_text="In per cent. People label them in review queues. Empty for none.",
+    )
 
     serializer: Any = OnlineEvaluationChangeSerializer
 
@@ -66,6 +73,7 @@ class ChangeForm(forms.Form):
             "monthly_budget_usd": None if row.monthly_budget_usd is None else row.monthly_budget_usd.normalize(),
             "filter": filter_text(row.filter),
             "matched": row.matched,
+            "label_share": None if row.label_share is None else f"{row.label_share * _PER_CENT:g}",
         }
         return cls(data, initial=own)
 
@@ -98,6 +106,8 @@ class ChangeForm(forms.Form):
             "monthly_budget_usd": None if budget is None else float(budget),
             "filter": parse_parameters(cleaned["filter"]),
             "matched": cleaned["matched"],
+            # Nobody labels a share of 0.
+            "label_share": cleaned["label_share"] / _PER_CENT if cleaned["label_share"] else None,
         }
 
     def refuse(self, error: ApplicationError) -> None:
@@ -111,7 +121,7 @@ class NewForm(ChangeForm):
         label="Evaluator", help_text="Its newest version at the time of each sample scores."
     )
 
-    field_order = ("evaluator_id", "rate", "monthly_budget_usd", "filter", "matched")
+    field_order = ("evaluator_id", "rate", "monthly_budget_usd", "filter", "matched", "label_share")
     serializer = NewOnlineEvaluationSerializer
 
     def __init__(
