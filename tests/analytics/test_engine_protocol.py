@@ -62,6 +62,55 @@ def test_select__no_rows__still_names_its_columns(client: Client) -> None:
     assert (rows, columns) == ([], [("n", "UInt64"), ("x", "String")])
 
 
+def columns_of(client: Client, sql: str, **parameters: str) -> list[tuple[str, str]]:
+    """Returns the columns of a result that must have no rows."""
+    rows, columns = client.execute(sql, parameters, with_column_types=True)
+    assert rows == []
+    return list(columns)
+
+
+def test_select__no_rows_again_after_a_change_of_the_table__names_its_new_columns(client: Client) -> None:
+    client.execute("CREATE TABLE changing (a UInt8, b String) ENGINE = MergeTree ORDER BY a")
+    sql = "SELECT * FROM changing WHERE a = {a:UInt8}"
+    found = [columns_of(client, sql, a=value) for value in ("1", "2")]
+
+    client.execute("ALTER TABLE changing ADD COLUMN c Date, MODIFY COLUMN b LowCardinality(String)")
+
+    assert found == [[("a", "UInt8"), ("b", "String")]] * 2
+    assert columns_of(client, sql, a="1") == [("a", "UInt8"), ("b", "LowCardinality(String)"), ("c", "Date")]
+    client.execute("DROP TABLE changing")
+    with pytest.raises(ServerException, match="changing"):
+        client.execute(sql, {"a": "1"})
+
+
+def test_select__no_rows_with_other_names__names_each_ones_columns(client: Client) -> None:
+    named = "SELECT {name:Identifier} FROM numbers(0)"
+    with pytest.raises(ServerException):
+        columns_of(client, named, name="nothing")
+    value, sql = "SELECT {x:String} FROM numbers(0)", "SELECT number AS n FROM numbers(0)"
+
+    first, second = columns_of(client, value, x="a"), columns_of(client, value, x="b")
+
+    assert columns_of(client, named, name="number") == [("number", "UInt64")]
+    assert first != second
+    assert columns_of(client, sql) == columns_of(client, sql) == [("n", "UInt64")]
+
+
+def test_select__no_rows_in_sessions_that_mean_different_things__names_each_ones_columns(
+    engine: EngineProcess, client: Client
+) -> None:
+    sql = "SELECT a.x AS x FROM (SELECT 1 AS y) AS b LEFT JOIN (SELECT 1 AS x, 2 AS y) AS a ON a.y = b.y WHERE b.y = 2"
+    plain = columns_of(client, sql)
+
+    with engine.client() as other:
+        other.execute("SET join_use_nulls = 1")
+        assert columns_of(other, sql) == [("x", "Nullable(UInt8)")]
+
+    rows, columns = client.execute(sql, with_column_types=True, settings={"join_use_nulls": 1})
+    assert (rows, columns) == ([], [("x", "Nullable(UInt8)")])
+    assert plain == columns_of(client, sql) == [("x", "UInt8")]
+
+
 def test_select__profile_and_progress__count_rows(client: Client) -> None:
     client.execute("SELECT number FROM numbers(1000) WHERE sipHash64(number) % 100 = 0")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from analytics.clickhouse.engine.empty_results import EmptyResults
 from analytics.clickhouse.engine.errors import EngineError
 from analytics.clickhouse.engine.interrupted_inserts import forget_interrupted_inserts
 from analytics.clickhouse.engine.native_blocks import Column
@@ -135,6 +136,7 @@ class ChdbEngine:
         self._settings = {"max_server_memory_usage": memory_limit, **_SERVER_SETTINGS}
         self._path = ""
         self.rights = StatementRights(())
+        self.empty_results = EmptyResults()
         self._tags = itertools.count(1)
         self._keeper: Any = None
         self.version = (0, 0, 0)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from analytics.clickhouse.engine import protocol, statement
 from analytics.clickhouse.engine.byte_reader import ByteReader, PacketError
@@ -150,7 +151,7 @@ class Session:
                 if target is not None:
                     self._insert(connection, target)
                 else:
-                    self._answer(connection, query)
+                    self._answer(connection, query, has_tables=bool(tables))
         except EngineError as error:
             self._send(protocol.exception(error.code, "DB::Exception", error.message))
         except UnsupportedTypeError as error:
@@ -158,6 +159,9 @@ class Session:
             self._send(protocol.exception(_NOT_IMPLEMENTED, "DB::Exception", message))
         else:
             return True
+        finally:
+            if target is None and not statement.is_read(query.text):
+                self._engine.empty_results.forget()
         # The rows of a refused INSERT may still be on their way, so the stream has no known position any more.
         return target is None
 
@@ -205,8 +209,9 @@ class Session:
         if query.settings:
             connection.execute(statement.set_statement(query.settings))
 
-    def _answer(self, connection: ChdbConnection, query: Query) -> None:
-        """Runs a statement that brings no rows of its own, and sends its result."""
+    def _answer(self, connection: ChdbConnection, query: Query, *, has_tables: bool) -> None:
+        """Runs a statement that brings no rows of its own, and sends its result. `has_tables` tells if it brings
+        tables."""
         parameters = {name: statement.parameter_text(value) for name, value in query.parameters.items()}
         if statement.is_read(query.text):
             statement.check_output(query.text)
@@ -222,10 +227,16 @@ class Session:
                     raise
                 columns_sent = True  # The client cancelled the query and gets the rows that were read before.
         if not columns_sent and statement.is_select(query.text):
-            self._send(protocol.data(header_block(connection.columns_of_select(query.text, parameters))))
+            describe = partial(connection.columns_of_select, query.text, parameters)
+            self._send(protocol.data(header_block(describe() if has_tables else self._columns(query, describe))))
         if statement.is_sticky(query.text):
             self._sticky = [*(text for text in self._sticky if text != query.text), query.text][-_MAX_STICKY:]
         self._send(protocol.end_of_stream())
+
+    def _columns(self, query: Query, describe: Callable[[], tuple[Column, ...]]) -> tuple[Column, ...]:
+        """Returns the columns of a query whose result has no rows."""
+        session = (self._database, *self._sticky)
+        return self._engine.empty_results.columns(query.text, session, query.settings, describe)
 
     def _send_result(self, chunks: Iterator[Chunk]) -> bool:
         """Sends a result's blocks and its figures. Returns False for a result without any block."""
