@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from analytics.queries import visible
 from analytics.queries.dimension_costs.by_keys import list_names
@@ -30,17 +30,13 @@ _SESSIONS_BEYOND = 200
 _FEW_TABLES = {**PLANNED, "group_by_two_level_threshold": 1_000_000, "group_by_two_level_threshold_bytes": 0}
 
 
-class _HashedCost(NamedTuple):
-    """The cost of the session with this hash."""
+@dataclass(frozen=True)
+class _HashedCost:
+    """The cost of the session with this hash, and the number of all `sessions`."""
 
     hash: int
     cost_usd: Decimal
-
-
-@dataclass(frozen=True)
-class _Dearest:
     sessions: int
-    dearest: list[tuple[int, Decimal]]
 
 
 def page_of_sessions(scope: Scope, before: Scope, limit: int, offset: int) -> CostPage:
@@ -100,7 +96,7 @@ def _of_page(dearest: Sequence[_HashedCost], limit: int, offset: int) -> _Sessio
 
 def _dearest_sessions(scope: Scope, *, limit: int) -> tuple[int, Sequence[_HashedCost]]:
     """Returns the number of sessions, and the first `limit` by falling cost. They are grouped by their hashes, which is
-    half the work of grouping by their names, and only the first ones are put in order."""
+    half the work of grouping by their names."""
     source, params = union(
         rollups_of(Dimension.SESSION, scope.start, scope.end),
         scope.start,
@@ -110,12 +106,10 @@ def _dearest_sessions(scope: Scope, *, limit: int) -> tuple[int, Sequence[_Hashe
         where_request=source_of(Dimension.SESSION).where_request,
         operation=scope.operation,
     )
-    sql = f"""
-        SELECT count() AS sessions, arraySlice(
-            arrayPartialReverseSort(one -> one.2, {{limit:UInt64}}, groupArray((g.hash, g.cost))), 1, {{limit:UInt64}}
-        ) AS dearest
-        FROM (SELECT f.hash AS hash, {FIGURES["cost_usd"].total} AS cost FROM {source} AS f GROUP BY f.hash) AS g
-    """
+    sql = (
+        f"SELECT f.hash AS hash, {FIGURES['cost_usd'].total} AS cost_usd, count() OVER () AS sessions"
+        f" FROM {source} AS f GROUP BY f.hash ORDER BY cost_usd DESC LIMIT {{limit:UInt64}}"
+    )
     values = {**params, "project": scope.project_id, "limit": limit}
-    [found] = visible.query(sql, values, row=_Dearest, name="spend.dearest", database_settings=_FEW_TABLES)
-    return found.sessions, [_HashedCost(*one) for one in found.dearest]
+    found = visible.query(sql, values, row=_HashedCost, name="spend.dearest", database_settings=_FEW_TABLES)
+    return (found[0].sessions if found else 0), found
