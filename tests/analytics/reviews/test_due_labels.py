@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 from analytics.deletion.services import delete_request
 from analytics.models import EvaluationTask, Evaluator, OnlineEvaluation, ReviewItem, ReviewQueue, Score
 from analytics.request_log.record import SpoolEntry
-from analytics.reviews import services
+from analytics.reviews import due_labels, services
 from analytics.reviews.due_labels import LABEL_PATIENCE, SECOND_OPINIONS, fill_queues, needs_second_person
 from analytics.tasks import fill_label_queues
 from core.models import Project
@@ -371,7 +371,7 @@ def test_restart__in_the_middle__leaves_all_or_nothing_and_goes_on(
 ) -> None:
     queue, ann = make_label_queue(api, evaluation.evaluator), person_of(project, name="ann")
     due = [task(evaluation, variant) for variant in ("target", "baseline", "target")]
-    create, second = ReviewItem.objects.bulk_create, services.due_labels.ask_second_person
+    create, second = ReviewItem.objects.bulk_create, due_labels.ask_second_person
 
     def dying(*given: Any, **options: Any) -> None:
         create(list(given[0])[:1], **options)
@@ -390,7 +390,7 @@ def test_restart__in_the_middle__leaves_all_or_nothing_and_goes_on(
 
     item = next_id(ann, queue)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(services.due_labels, "ask_second_person", dying_later)
+        patch.setattr(due_labels, "ask_second_person", dying_later)
         answer = services.Answer(1)
         services.score_item(
             project_id=project.pk, queue_id=queue.pk, item_id=UUID(item), answer=answer, actor="user:ann"
