@@ -16,6 +16,7 @@ from rollouts import shapes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, to_json
 from rollouts.evaluation.policy import ALPHA
+from rollouts.evaluation.quality.rules import DEFAULT_MARGIN
 from rollouts.gate.state import Standing
 from rollouts.models import (
     NAME_CHARACTERS,
@@ -27,12 +28,20 @@ from rollouts.models import (
     RolloutTransition,
     StageStatus,
 )
+from rollouts.quality.entries import QualityEntry
+from rollouts.quality.shown import quality_shown
+from rollouts.quality.start import MAX_EVALUATORS
 from rollouts.selectors import current_stage, earlier_rollbacks, gates
 from rollouts.services import NewRollout
 from rollouts.states import StageError, Status, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
 
 _INDEX = re.compile(r"\[(\d+)\]")
+
+
+def _between(value: float) -> None:
+    if not 0 < value < 1:
+        raise serializers.ValidationError("Must be above 0 and below 1.")
 
 
 class StageSerializer(serializers.ModelSerializer[RolloutStage]):
@@ -81,6 +90,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
     baseline_version_number = serializers.IntegerField(source="baseline_version.number", read_only=True)
     target_version_number = serializers.IntegerField(source="target_version.number", read_only=True)
     policy = serializers.SerializerMethodField()
+    quality = serializers.SerializerMethodField()
     gate = serializers.SerializerMethodField()
     current_stage = serializers.SerializerMethodField()
     current_weight = serializers.SerializerMethodField()
@@ -97,6 +107,9 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
     def get_policy(self, rollout: Rollout) -> dict[str, Any]:
         shown: dict[str, Any] = to_json(policy_of(rollout))
         return shown
+
+    def get_quality(self, rollout: Rollout) -> list[dict[str, Any]]:
+        return quality_shown(rollout)
 
     def get_gate(self, rollout: Rollout) -> dict[str, Any]:
         known = self.gates or gates([rollout])
@@ -145,6 +158,44 @@ class PolicySerializer(StrictSerializer):
         }
 
 
+class QualityEntrySerializer(StrictSerializer):
+    """An evaluator whose scores are judged. It needs an active online evaluation with a matched sample."""
+
+    evaluator_id = serializers.UUIDField()
+    version = serializers.IntegerField(
+        min_value=1, required=False, allow_null=True, default=None, help_text="The newest one at the start without it."
+    )
+    action = serializers.ChoiceField(
+        choices=[action.value for action in Action],
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="What follows where the answers are worse: `roll_back` for rules and calibrated judges, else `hold`.",
+    )
+    margin = NumberField(
+        required=False,
+        default=DEFAULT_MARGIN,
+        validators=[_between],
+        help_text="The largest loss of the mean score that does no harm, above 0 and below 1.",
+    )
+    label_share = NumberField(
+        min_value=0,
+        max_value=1,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="That of the online evaluation, or 0 to judge scores without waiting for people's labels.",
+    )
+
+    @override
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        # The name is an attribute of every field.
+        required = serializers.BooleanField(
+            default=False, help_text="From 50 % on the rollout goes on only when the evaluator passes."
+        )
+        return {**super().get_fields(), "required": required}
+
+
 class PlanSerializer(BodySerializer):
     """The fields of a new rollout on which its forecast depends. Its baseline is the config's active version."""
 
@@ -172,6 +223,7 @@ class NewRolloutSerializer(PlanSerializer):
     policy = PolicySerializer(required=False)
     gate = serializers.ChoiceField(choices=Gate.choices, default=Gate.NONE.value)
     gate_dataset_id = serializers.UUIDField(required=False, allow_null=True, default=None)
+    quality = serializers.ListSerializer(child=QualityEntrySerializer(), required=False, max_length=MAX_EVALUATORS)
 
     def new_rollout(self) -> NewRollout:
         data = self.validated_data
@@ -185,7 +237,13 @@ class NewRolloutSerializer(PlanSerializer):
             policy=dict(data.get("policy") or {}),
             gate=Gate(data["gate"]),
             gate_dataset_id=data["gate_dataset_id"],
+            quality=[_entry(one) for one in data.get("quality") or ()],
         )
+
+
+def _entry(data: Mapping[str, Any]) -> QualityEntry:
+    action = data["action"]
+    return QualityEntry(**{**data, "action": None if action is None else Action(action)})
 
 
 def earlier_rollbacks_shown(rollout: Rollout) -> dict[str, Any]:

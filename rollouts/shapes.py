@@ -53,6 +53,24 @@ class RolloutGate(TypedDict):
     by: str | None
 
 
+class RolloutEvaluator(TypedDict):
+    """An evaluator whose scores are judged: before the start as it is asked for, and afterwards as it was at the start,
+    whatever is changed later. `calibration` is `rule` for one that asks no model, and else the state that its judge
+    had; `margin_scale` how much of a true difference its scores show at least, and null where nobody knows: such a one
+    never passes. `label_share` is null where no labels correct its scores."""
+
+    evaluator_id: UUID
+    version: int | None
+    title: str | None
+    kind: str | None
+    action: Literal["roll_back", "hold", "ignore"] | None
+    margin: float
+    required: bool
+    label_share: float | None
+    margin_scale: float | None
+    calibration: Literal["rule", "uncalibrated", "calibrated", "stale", "drifted"] | None
+
+
 class RolloutEntry(TypedDict):
     id: UUID
     project_id: UUID
@@ -66,6 +84,7 @@ class RolloutEntry(TypedDict):
     mode: Literal["auto", "manual"]
     allocation_type: Literal["random", "user_sticky", "session_sticky"]
     policy: dict[str, Any]
+    quality: list[RolloutEvaluator]
     gate: RolloutGate
     status: Literal["pending", "running", "paused", "completed", "rolled_back"]
     current_stage: int | None
@@ -230,6 +249,74 @@ class RolloutMetric(TypedDict):
     explanation: str
 
 
+class RolloutEvaluatorTasks(TypedDict):
+    """The answers of an arm that were due: up to now `due`, of which `done` have a score and `missing` ended without
+    one, by reason. Of them the verdict took those of `judged`, without a score or a label in time `judged_missing`, and
+    of `labels_due` people labelled so many."""
+
+    due: int
+    done: int
+    missing: int
+    missing_by_reason: dict[str, int]
+    judged: int
+    judged_missing: int
+    labels_due: int
+    labelled: int
+
+
+class RolloutJudgedTasks(TypedDict):
+    target: RolloutEvaluatorTasks
+    baseline: RolloutEvaluatorTasks
+
+
+class RolloutJudgedEvaluator(RolloutEvaluator):
+    """The mean scores of both arms, or where labels correct them those of labels, with the interval of their
+    `difference`. Of the `pairs` of answers `complete_pairs` have both scores. `evidence`, `user_evidence` and `safety`
+    are natural logarithms, as in metrics; `worse` is whether the evaluator is named by itself, which decides nothing.
+    `not_passing` says why it does not pass. With `drifted` it decides nothing any more, and without `is_sampled` no
+    more answers are due for it."""
+
+    status: Literal["passing", "failing", "inconclusive"]
+    not_passing: Literal["uncalibrated", "judge_drifted", "missing_scores", "not_certain"] | None
+    worse: bool
+    drifted: bool
+    is_sampled: bool
+    decides: bool
+    pairs: int
+    complete_pairs: int
+    missing_share: float
+    tasks: RolloutJudgedTasks
+    target: float | None
+    baseline: float | None
+    difference: float | None
+    interval: RolloutInterval
+    evidence: float
+    user_evidence: float | None
+    safety: float
+    safety_threshold: float
+    design_effect: float | None
+    explanation: str
+
+
+class RolloutQuality(TypedDict):
+    """What the scores of all evaluators together say. `action` is what follows where they fail; `unscored` holds a
+    rollout in which more of the target's scores are missing; `required` are the evaluators that have to pass and do
+    not. `through` is the end of the minutes whose tasks were judged, by basis: `scores`, or `labels` for evaluators
+    whose scores labels correct. `judged` is false where all of them are ignored."""
+
+    status: Literal["passing", "failing", "inconclusive"]
+    judged: bool
+    action: Literal["roll_back", "hold"] | None
+    evidence: float | None
+    evidence_threshold: float
+    unscored: bool
+    unscored_evidence: float | None
+    unscored_threshold: float
+    required: list[str]
+    through: dict[str, datetime]
+    evaluators: list[RolloutJudgedEvaluator]
+
+
 class RolloutSegmentArm(TypedDict):
     """The requests of one arm in a segment since it became one; with sticky allocation its users, once a stage."""
 
@@ -297,6 +384,7 @@ class RolloutComparison(TypedDict):
     target: RolloutArm
     baseline: RolloutArm
     metrics: dict[str, RolloutMetric]
+    quality: RolloutQuality | None
     segments: list[RolloutSegment]
     sample_ratio: Any
     minutes_evaluated: int

@@ -23,6 +23,8 @@ _HOLDING = frozenset(
         Reason.NO_COMPARISON.value,
         Reason.SAMPLE_RATIO.value,
         Reason.WORSE_FOR_ALL.value,
+        Reason.QUALITY_FAILING.value,
+        Reason.QUALITY_UNSCORED.value,
     }
 )
 """The reasons for which a rollout waits although nothing is missing."""

@@ -154,7 +154,7 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "rollouts.rollout": Subject(
         "rollout",
-        ("name", "mode", "allocation_type", "policy", "gate", "gate_dataset_id", "status", "current_stage"),
+        ("name", "mode", "allocation_type", "policy", "quality", "gate", "gate_dataset_id", "status", "current_stage"),
         label="name",
     ),
     "rollouts.rollouttransition": Subject(

@@ -8,6 +8,7 @@ from typing import Any
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from prompts.models import PromptVersion
 from rollouts.comparison.metrics import Comparison
+from rollouts.comparison.quality import quality_of
 from rollouts.comparison.segments import segments_of
 from rollouts.evaluation import Action, Decision, Detection, Metric, Power, Reason, Status
 from rollouts.evaluation.policy import failing_difference
@@ -38,6 +39,7 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
         "target": _arm(rollout.target_version, found.target),
         "baseline": _arm(rollout.baseline_version, found.baseline),
         "metrics": judged_metrics(figures, policy_of(rollout).cost_allowance),
+        "quality": quality_of(rollout, figures),
         "segments": segments_of(rollout),
         "sample_ratio": figures["sample_ratio"],
         "minutes_evaluated": figures["minutes"],

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from rollouts.evaluation.assess import Assessment
 from rollouts.evaluation.explanation import LABELS, pair
 from rollouts.evaluation.policy import Metric
+from rollouts.evaluation.quality.sentences import Judged, failing_pairs, not_passing, unscored_shares
 from rollouts.evaluation.state import State
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
 from rollouts.evaluation.words import named_reasons, share
@@ -37,10 +38,16 @@ _NEXT: Mapping[Metric, str] = MappingProxyType(
 
 
 def explain_decision(
-    state: State, assessment: Assessment, stage: Stage, decision: Decision, reason: Reason, elapsed_minutes: float
+    state: State,
+    assessment: Assessment,
+    stage: Stage,
+    decision: Decision,
+    reason: Reason,
+    elapsed_minutes: float,
+    quality: Judged | None = None,
 ) -> str:
     """Returns the reason for the decision at `stage`, which has been running for so long, and the next step."""
-    return _SENTENCES[reason](_Case(state, assessment, stage, decision, elapsed_minutes))
+    return _SENTENCES[reason](_Case(state, assessment, stage, decision, elapsed_minutes, quality))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,7 @@ class _Case:
     stage: Stage
     decision: Decision
     elapsed_minutes: float
+    quality: Judged | None
 
     @property
     def rolls_back(self) -> bool:
@@ -148,7 +156,30 @@ def _inconclusive(case: _Case) -> str:
     open_ones = [
         name for metric, name in LABELS.items() if found[metric].judged and found[metric].status is Status.INCONCLUSIVE
     ]
+    if case.quality is not None and case.quality.assessment.required:
+        open_ones.append(f"the answers by {not_passing(case.quality)}")
     return f"Not certain yet: {'; '.join(open_ones)}. Wait for more requests, or promote by hand."
+
+
+def _quality_failing(case: _Case) -> str:
+    if case.quality is None:
+        return f"The answers are worse. {_CHOOSE}"
+    certain = f"Certain enough to {'roll back' if case.rolls_back else 'hold'}."
+    step = f" {_AGAIN}" if case.rolls_back else ", or promote by hand to accept it."
+    return f"{failing_pairs(case.quality)}. {certain} Read the answers with low scores and mend the version{step}"
+
+
+def _quality_unscored(case: _Case) -> str:
+    lacking = f": {unscored_shares(case.quality)}" if case.quality is not None else ""
+    return (
+        f"More of the target's answers have no score{lacking}. Look at why they have none, then promote or roll back by"
+        " hand."
+    )
+
+
+def _quality_inconclusive(case: _Case) -> str:
+    missing = f" by {not_passing(case.quality)}" if case.quality is not None else ""
+    return f"The answers are not shown to be as good yet{missing}. Wait for more scores, or promote by hand."
 
 
 _SENTENCES: Mapping[Reason, Callable[[_Case], str]] = MappingProxyType(
@@ -162,6 +193,9 @@ _SENTENCES: Mapping[Reason, Callable[[_Case], str]] = MappingProxyType(
         Reason.SAMPLE_RATIO: _sample_ratio,
         Reason.WORSE_FOR_ALL: _worse_for_all,
         Reason.INCONCLUSIVE: _inconclusive,
+        Reason.QUALITY_FAILING: _quality_failing,
+        Reason.QUALITY_UNSCORED: _quality_unscored,
+        Reason.QUALITY_INCONCLUSIVE: _quality_inconclusive,
         Reason.NO_FAILURE: lambda _: "Nothing speaks against the target so far. The rollout may go on.",
         Reason.PASSING: lambda _: "Every metric is within its limits. The rollout may go on.",
         Reason.NO_CONTROL: lambda _: "Everybody gets the target, and nothing failed before. Nothing is left to do.",

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from rollouts.evaluation.assess import Assessment, assess
 from rollouts.evaluation.policy import CONTROLLED_WEIGHT, RATE_COUNT_SIZE
+from rollouts.evaluation.quality import QualityAssessment, QualityState, assess_quality
+from rollouts.evaluation.quality.sentences import Judged
 from rollouts.evaluation.reasons import explain_decision
 from rollouts.evaluation.state import State
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
@@ -38,28 +40,41 @@ class Verdict:
     explanation: str
     overdue: bool
     assessment: Assessment
+    quality: QualityAssessment | None = None
 
 
-def decide(state: State, stage: Stage, *, elapsed_minutes: float) -> Verdict:
+def decide(state: State, stage: Stage, *, elapsed_minutes: float, quality: QualityState | None = None) -> Verdict:
     """Returns the verdict at `stage`, which has been running, without its pauses, for so many minutes. Where no minute
     of the stage has been seen, `state` is what `state.at_stage` returns. Promoting from the last stage completes the
-    rollout."""
+    rollout. `quality` is for rollouts with evaluators."""
     assessment = assess(state)
-    decision, reason = decided(state, assessment, stage, elapsed_minutes=elapsed_minutes)
+    judged = None if quality is None else Judged(quality, assess_quality(quality))
+    scores = judged.assessment if judged else None
+    decision, reason = decided(state, assessment, stage, elapsed_minutes=elapsed_minutes, quality=scores)
     waits_on_evidence = decision is Decision.WAIT and reason is not Reason.MINIMUM_DURATION
     return Verdict(
         decision=decision,
         reason=reason,
-        explanation=explain_decision(state, assessment, stage, decision, reason, elapsed_minutes),
+        explanation=explain_decision(state, assessment, stage, decision, reason, elapsed_minutes, judged),
         overdue=waits_on_evidence and elapsed_minutes >= stage.min_duration_minutes + OVERDUE_MINUTES,
         assessment=assessment,
+        quality=scores,
     )
 
 
-def decided(state: State, assessment: Assessment, stage: Stage, *, elapsed_minutes: float) -> tuple[Decision, Reason]:
+def decided(
+    state: State,
+    assessment: Assessment,
+    stage: Stage,
+    *,
+    elapsed_minutes: float,
+    quality: QualityAssessment | None = None,
+) -> tuple[Decision, Reason]:
     """Returns the decision and its reason without sentences, for callers that need many of them."""
     if assessment.failing(Action.ROLL_BACK, state):
         return Decision.ROLL_BACK, Reason.METRIC_FAILING
+    if quality is not None and quality.action is Action.ROLL_BACK:
+        return Decision.ROLL_BACK, Reason.QUALITY_FAILING
     unmet = _minima(state, stage, elapsed_minutes)
     if unmet is not None:
         return unmet
@@ -72,7 +87,7 @@ def decided(state: State, assessment: Assessment, stage: Stage, *, elapsed_minut
     if stage.weight >= 100:
         # The last stage has no baseline to compare with, so the evidence of the stages before decides.
         return Decision.PROMOTE, Reason.NO_CONTROL
-    return _by_status(state, assessment, stage)
+    return _by_status(state, assessment, stage, quality)
 
 
 def _minima(state: State, stage: Stage, elapsed_minutes: float) -> tuple[Decision, Reason] | None:
@@ -143,13 +158,27 @@ def _is_worse_for_all(state: State) -> bool:
     return state.policy.unanswered is not Action.IGNORE and state.together.is_worse
 
 
-def _by_status(state: State, assessment: Assessment, stage: Stage) -> tuple[Decision, Reason]:
+def _by_status(
+    state: State, assessment: Assessment, stage: Stage, quality: QualityAssessment | None
+) -> tuple[Decision, Reason]:
     if assessment.status is Status.FAILING:
         return Decision.WAIT, Reason.METRIC_FAILING
+    if quality is not None and (held := _held_by(quality)) is not None:
+        return Decision.WAIT, held
     if _uncompared(state):
         return Decision.WAIT, Reason.NO_COMPARISON
+    is_controlled = stage.weight >= CONTROLLED_WEIGHT
     if assessment.status is Status.PASSING:
+        if is_controlled and quality is not None and quality.required:
+            return Decision.WAIT, Reason.QUALITY_INCONCLUSIVE
         return Decision.PROMOTE, Reason.PASSING
-    if stage.weight < CONTROLLED_WEIGHT:
+    if not is_controlled:
         return Decision.PROMOTE, Reason.NO_FAILURE
     return Decision.WAIT, Reason.INCONCLUSIVE
+
+
+def _held_by(quality: QualityAssessment) -> Reason | None:
+    """Returns why the scores hold a rollout at any weight, or None."""
+    if quality.action is not None:
+        return Reason.QUALITY_FAILING
+    return Reason.QUALITY_UNSCORED if quality.unscored else None

@@ -48,6 +48,8 @@ _LOGGED_REASONS = frozenset(
         Reason.NO_COMPARISON,
         Reason.USERS_UNDECIDED,
         Reason.SAMPLE_RATIO,
+        Reason.QUALITY_FAILING,
+        Reason.QUALITY_UNSCORED,
     }
 )
 
@@ -100,6 +102,7 @@ class _Look:
             through=self.window.end,
             earlier_rollbacks=self.earlier_rollbacks,
             segments=named_in(self.rollout.project_id, self.segments),
+            quality=self.quality,
         )
 
 
@@ -213,7 +216,7 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
         state=state,
         segments=segments_after(rollout, stages, reading),
         quality=quality,
-        verdict=verdict_at(state, stage, elapsed_minutes=elapsed),
+        verdict=verdict_at(state, stage, elapsed_minutes=elapsed, quality=quality.state if quality else None),
         elapsed_minutes=elapsed,
         caught_up=window.end == closed,
         earlier_rollbacks=len(earlier_rollbacks(rollout)),

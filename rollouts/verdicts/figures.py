@@ -25,9 +25,12 @@ from rollouts.evaluation import (
     to_json,
 )
 from rollouts.evaluation.policy import FAIL_AT, PASS_AT
+from rollouts.evaluation.quality import QualityState, assess_quality
 from rollouts.models import Rollout, RolloutStage
 from rollouts.states import Stage
 from rollouts.verdicts.policies import policy_of
+from rollouts.verdicts.quality.figures import quality_figures
+from rollouts.verdicts.quality.reading import QualityReading, quality_before_any
 
 CONFIDENCE = 0.95
 _MAX_NAMED = 3
@@ -53,10 +56,13 @@ def first_state(rollout: Rollout, usual: UsualValues) -> State:
     )
 
 
-def verdict_at(state: State, stage: RolloutStage, *, elapsed_minutes: float) -> Verdict:
-    """Returns the verdict at `stage`, of which `state` may not have seen a minute yet."""
+def verdict_at(
+    state: State, stage: RolloutStage, *, elapsed_minutes: float, quality: QualityState | None = None
+) -> Verdict:
+    """Returns the verdict at `stage`, of which `state` may not have seen a minute yet. `quality` is for rollouts with
+    evaluators."""
     plan = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests, stage.settle_minutes)
-    return decide(at_stage(state, stage.number), plan, elapsed_minutes=elapsed_minutes)
+    return decide(at_stage(state, stage.number), plan, elapsed_minutes=elapsed_minutes, quality=quality)
 
 
 def verdict_figures(
@@ -68,12 +74,15 @@ def verdict_figures(
     through: datetime,
     earlier_rollbacks: int,
     segments: Sequence[str] = (),
+    quality: QualityReading | None = None,
 ) -> dict[str, Any]:
     """Returns everything that the verdict rests on. `stage`, `elapsed_minutes`, `through` and, where there are any,
     `earlier_rollbacks` are enough to reach the verdict again from the stored minutes. `segments`, in words, are those
-    in which the target is worse: a warning, on which the verdict does not rest."""
+    in which the target is worse: a warning, on which the verdict does not rest. `quality` are the evaluators, of a
+    rollout that has any."""
     repeated = {"earlier_rollbacks": earlier_rollbacks} if earlier_rollbacks else {}
     warned = {"segments": list(segments)} if segments else {}
+    scores = {"quality": quality_figures(quality, verdict.quality)} if quality and verdict.quality else {}
     return {
         **_assessed(state, verdict.assessment),
         "decision": verdict.decision.value,
@@ -81,6 +90,7 @@ def verdict_figures(
         "explanation": verdict.explanation + _repeated(earlier_rollbacks) + worse_for(segments),
         **repeated,
         **warned,
+        **scores,
         "overdue": verdict.overdue,
         "stage": stage.number,
         "weight": stage.weight,
@@ -93,9 +103,11 @@ def figures_before_any(
     rollout: Rollout, explanation: str = "Not judged yet: no minute has closed since the start. Nothing to do yet."
 ) -> dict[str, Any]:
     """Returns the figures of a rollout without a verdict, in which nothing is known."""
-    state = first_state(rollout, UsualValues())
+    state, quality = first_state(rollout, UsualValues()), quality_before_any(rollout)
+    scores = {"quality": quality_figures(quality, assess_quality(quality.state))} if quality else {}
     return {
         **_assessed(state, assess(state)),
+        **scores,
         "decision": "wait",
         "reason": "not_evaluated",
         "explanation": explanation,

@@ -7,8 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from rollouts.evaluation import MinuteCounts, State, from_json, replay
-from rollouts.models import Rollout, RolloutMinute
+from rollouts.evaluation.quality import Basis, QualityMinute, QualityState, replay_quality
+from rollouts.models import Rollout, RolloutMinute, RolloutQuality, RolloutQualityMinute
+from rollouts.quality.entries import evaluators_of
 from rollouts.verdicts.figures import verdict_at, verdict_figures
+from rollouts.verdicts.quality.reading import QualityReading
 
 
 def replayed_state(rollout: Rollout, until: datetime | None = None) -> State:
@@ -25,7 +28,8 @@ def replayed_figures(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, 
     through = datetime.fromisoformat(figures["through"])
     state = replayed_state(rollout, through)
     stage, elapsed = rollout.stages.get(number=figures["stage"]), figures["elapsed_minutes"]
-    verdict = verdict_at(state, stage, elapsed_minutes=elapsed)
+    quality = replayed_quality(rollout, figures["quality"]["through"]) if "quality" in figures else None
+    verdict = verdict_at(state, stage, elapsed_minutes=elapsed, quality=quality.state if quality else None)
     return verdict_figures(
         state,
         verdict,
@@ -34,4 +38,24 @@ def replayed_figures(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, 
         through=through,
         earlier_rollbacks=figures.get("earlier_rollbacks", 0),
         segments=figures.get("segments", ()),
+        quality=quality,
+    )
+
+
+def replayed_quality(rollout: Rollout, through: Mapping[str, str]) -> QualityReading:
+    """Returns the evaluators after the stored minutes before `through`, by basis."""
+    row = RolloutQuality.objects.get(pk=rollout.pk)
+    until = {Basis(basis): datetime.fromisoformat(time) for basis, time in through.items()}
+    rows = RolloutQualityMinute.objects.filter(rollout=rollout)
+    tasks = [one for basis, end in until.items() for one in rows.filter(basis=basis, minute__lt=end)]
+    minutes = [from_json(QualityMinute, one.tasks) for one in tasks]
+    initial = from_json(QualityState, row.initial)
+    return QualityReading(
+        evaluators=evaluators_of(rollout),
+        initial=initial,
+        state=replay_quality(initial, minutes),
+        minutes=tuple(minutes),
+        through=until,
+        users={},
+        calibrated_at={},
     )

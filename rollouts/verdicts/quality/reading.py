@@ -88,6 +88,16 @@ def read_quality(
     )
 
 
+def quality_before_any(rollout: Rollout) -> QualityReading | None:
+    """Returns the evaluators before the first minute; None for a rollout without any or that has not begun."""
+    evaluators = evaluators_of(rollout)
+    if not evaluators:
+        return None
+    weights = list(rollout.stages.order_by("number").values_list("weight", flat=True))
+    initial = _initial(rollout, evaluators, weights)
+    return QualityReading(evaluators, initial, initial, (), {}, {}, {})
+
+
 def store_quality(rollout: Rollout, reading: QualityReading) -> None:
     """Stores the state and the minutes, in the transaction of the evaluation whose claim was found to hold."""
     RolloutQualityMinute.objects.bulk_create(
@@ -119,9 +129,13 @@ def _states(
     """Returns the state at the start and the latest state."""
     if stored.initial is not None:
         return from_json(QualityState, stored.initial), from_json(QualityState, stored.state)
-    sticky = rollout.allocation_type != AllocationType.RANDOM
-    initial = initial_quality([one.statistics for one in evaluators], weights=weights, sticky=sticky)
+    initial = _initial(rollout, evaluators, weights)
     return initial, initial
+
+
+def _initial(rollout: Rollout, evaluators: Sequence[RolloutEvaluator], weights: Sequence[int]) -> QualityState:
+    sticky = rollout.allocation_type != AllocationType.RANDOM
+    return initial_quality([one.statistics for one in evaluators], weights=weights, sticky=sticky)
 
 
 def _users(stored: RolloutQuality) -> UsersByTitle:

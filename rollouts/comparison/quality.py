@@ -1,0 +1,83 @@
+"""The evaluators of a rollout as the API shows them: the figures of the latest verdict, and all tasks up to now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analytics.online_evaluations.ended import TaskCounts, counts_by_arm, evaluations_of_rollouts
+from analytics.queries.variants import BASELINE, TARGET
+from rollouts.evaluation.terms import Action, Decision, Reason, Status
+from rollouts.models import Rollout
+from rollouts.quality.entries import RolloutEvaluator, evaluators_of
+from rollouts.states import Status as RolloutStatus
+
+NOT_SAMPLED = (
+    " No more answers are due for it: its online evaluation is paused or takes another sample, it is archived, or a"
+    " later version of it scores now."
+)
+
+
+def quality_of(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns the evaluators of a verdict with these figures; None where a rollout has none."""
+    found = figures.get("quality")
+    if found is None:
+        return None
+    evaluators = {one.title: one for one in evaluators_of(rollout)}
+    counts = counts_by_arm(rollout.pk, [one.version_id for one in evaluators.values()])
+    return {
+        **found,
+        "evaluators": [
+            _evaluator(rollout, evaluators[one["title"]], one, counts, figures) for one in found["evaluators"]
+        ],
+    }
+
+
+def _evaluator(
+    rollout: Rollout,
+    evaluator: RolloutEvaluator,
+    one: Mapping[str, Any],
+    counts: Mapping[Any, TaskCounts],
+    figures: Mapping[str, Any],
+) -> dict[str, Any]:
+    is_sampled = rollout.status == RolloutStatus.RUNNING and bool(
+        evaluations_of_rollouts(rollout.project_id, evaluator.evaluator_id, evaluator.version, rollout.config_id)
+    )
+    warned = NOT_SAMPLED if rollout.status == RolloutStatus.RUNNING and not is_sampled else ""
+    return {
+        **one,
+        "tasks": {
+            arm: _tasks(one["tasks"][arm], counts.get((evaluator.version_id, arm), TaskCounts()))
+            for arm in (TARGET, BASELINE)
+        },
+        "is_sampled": is_sampled,
+        "decides": _decides(one, figures),
+        "explanation": one["explanation"] + warned,
+    }
+
+
+def _tasks(judged: Mapping[str, int], counts: TaskCounts) -> dict[str, Any]:
+    return {
+        "due": counts.due,
+        "done": counts.done,
+        "missing": sum(counts.missing.values()),
+        "missing_by_reason": dict(counts.missing),
+        "judged": judged["due"],
+        "judged_missing": judged["missing"],
+        "labels_due": judged["labels_due"],
+        "labelled": judged["labelled"],
+    }
+
+
+def _decides(one: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:
+    """Returns whether the verdict rests on the evaluator."""
+    match figures["reason"]:
+        case Reason.QUALITY_FAILING:
+            holds = figures["decision"] != Decision.ROLL_BACK
+            return bool(one["status"] == Status.FAILING and (holds or one["action"] == Action.ROLL_BACK))
+        case Reason.QUALITY_UNSCORED:
+            return bool(one["action"] != Action.IGNORE)
+        case Reason.QUALITY_INCONCLUSIVE | Reason.INCONCLUSIVE:
+            return one["title"] in figures["quality"]["required"]
+        case _:
+            return False
