@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from analytics.request_log.marks import HEADER_VARIABLES, NO_STORE, SET
 from gateway.errors import PromptConfigNotFoundError
-from gateway.pipeline.context import RequestContext, RequestState
+from gateway.pipeline.context import Origin, RequestContext, RequestState
 from gateway.pipeline.pin import is_pinned, named_prompt, pin
 from gateway.pipeline.rebuild import PromptMessages, rebuilt
 from gateway.pipeline.variant import version_for
@@ -24,6 +25,7 @@ _MAX_QUOTED_CHARACTERS = 100
 INCLUDED = "prompt_included"
 """The attribute of a record that names the versions which the managed prompt included."""
 _MAX_CACHED_TEXTS, _MAX_CACHED_CHARACTERS = 100, 10_000
+_CLIENTS = Origin().source
 _NONE_NAMED = "explicit mode with no prompt_config sent: no managed prompt was used"
 
 
@@ -66,13 +68,20 @@ def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
         version = version_for(prompt, prompt.active, context, state)
     changed = rebuilt(context, version, messages_of(prompt, version, variables_of(context)))
     state.injected_bytes = len(changed.body) - len(context.body)
-    _note_included(state, version)
+    _note(context, state, version)
     return changed
 
 
-def _note_included(state: RequestState, version: PromptVersionRecord) -> None:
+def _note(context: RequestContext, state: RequestState, version: PromptVersionRecord) -> None:
+    """Notes the versions that the prompt includes, and what keeps a shadow from asking the request again."""
     if version.included:
         state.attributes[INCLUDED] = ", ".join(f"{name}@{number}" for (_, name), number in version.included.items())
+    headers = context.headers
+    if headers.variables:
+        state.attributes[HEADER_VARIABLES] = SET
+    # The service's own requests take nothing from the cache, which says nothing about what may be kept.
+    if headers.cache_control and state.origin.source == _CLIENTS and "no-store" in headers.cache_control.lower():
+        state.attributes[NO_STORE] = SET
 
 
 def _is_declined(context: RequestContext) -> bool:

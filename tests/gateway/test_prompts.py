@@ -338,6 +338,28 @@ def test_prompt__included_one_moves_on__is_seen_by_every_worker(service: Gateway
     assert record.attributes["prompt_included"] == "style@2"
 
 
+@pytest.mark.parametrize(
+    ("headers", "marks"),
+    [
+        ({}, {}),
+        ({"cache-control": "max-age=5"}, {}),
+        ({"cache-control": "no-store"}, {"no_store": "true"}),
+        ({"cache-control": "max-age=5, No-Store"}, {"no_store": "true"}),
+        ({"x-svc-var-name": "Ann"}, {"prompt_header_variables": "true"}),
+    ],
+)
+def test_prompt__headers_that_the_log_does_not_keep__are_noted(
+    scripted: Scripted, headers: dict[str, str], marks: dict[str, str]
+) -> None:
+    project, _ = scripted(play.answer())
+    make_prompt(project, "Greet {{name}}." if "x-svc-var-name" in headers else "Be calm.")
+
+    response = project.post(body(), headers={**NAMED, **headers})
+
+    assert response.status_code == 200
+    assert project.record(response).attributes == marks
+
+
 def test_prompt__name_outside_ascii__is_found_by_header_and_body(scripted: Scripted) -> None:
     project, script = scripted(play.answer())
     make_prompt(project, "Grüße.", name="größe 🌊")
