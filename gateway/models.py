@@ -24,6 +24,7 @@ from gateway.tables.figure_alert import AlertChannel as AlertChannel
 from gateway.tables.figure_alert import AlertEvent as AlertEvent
 from gateway.tables.figure_alert import FigureAlert as FigureAlert
 from gateway.tables.group import ModelGroupRow as ModelGroupRow
+from gateway.tables.shadow import Shadow as Shadow
 from gateway.tables.stored_object import StoredObject as StoredObject
 
 

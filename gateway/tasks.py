@@ -15,6 +15,7 @@ from gateway.experiments.retention import expire_judgements as expire
 from gateway.experiments.run import run_due_experiment
 from gateway.figure_alerts.check import check_due_alerts
 from gateway.guardrails import verdict_scores as scores
+from gateway.shadow.follow import follow_log
 
 
 @shared_task(name="gateway.expire_judgements")
@@ -54,6 +55,17 @@ def run_experiments() -> None:
     two workers take the same experiment, and one whose worker died is taken again."""
     if run_due_experiment():
         run_experiments.delay()
+
+
+@shared_task(name="gateway.follow_shadows")
+def follow_shadows() -> None:
+    """Gives shadows their items from the minutes of the request log that are complete. Repeatable: cursor and items are
+    written together."""
+    try:
+        if follow_log():
+            follow_shadows.delay()
+    except AnalyticsUnavailableError as error:
+        logging.getLogger("gateway.shadow").warning("shadows.postponed error=%s", type(error).__name__)
 
 
 @shared_task(name="gateway.score_labelled")

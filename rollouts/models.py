@@ -30,6 +30,7 @@ class Gate(models.TextChoices):
 
     NONE = "none"
     EXPERIMENT = "experiment"  # An experiment over a data set, in which the target passed against the baseline.
+    SHADOW = "shadow"  # The target's answers to requests of the baseline, which no user sees.
 
 
 class StageStatus(models.TextChoices):

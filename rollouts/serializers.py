@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers
 from typing_extensions import override
 
-from core.wire.fields import NumberField
+from core.wire.fields import MoneyField, NumberField
 from core.wire.serializers import BodySerializer, StrictSerializer
 from rollouts import shapes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, to_json
 from rollouts.evaluation.policy import ALPHA
 from rollouts.evaluation.quality.rules import DEFAULT_MARGIN
+from rollouts.gate.registry import NewShadow
 from rollouts.gate.state import Standing
 from rollouts.models import (
     NAME_CHARACTERS,
@@ -36,6 +38,8 @@ from rollouts.services import NewRollout
 from rollouts.states import StageError, Status, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
 
+MAX_SHADOW_USD = 1_000_000
+_MAX_VERSION = 2**31 - 1
 _INDEX = re.compile(r"\[(\d+)\]")
 
 
@@ -196,6 +200,27 @@ class QualityEntrySerializer(StrictSerializer):
         return {**super().get_fields(), "required": required}
 
 
+class ShadowSerializer(StrictSerializer):
+    """The shadow of a rollout with that gate."""
+
+    evaluator_id = serializers.UUIDField(help_text="A pairwise evaluator, which compares the two answers.")
+    version = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=_MAX_VERSION, help_text="The newest if it is left out."
+    )
+    rate = NumberField(max_value=1, help_text="The share of the baseline's requests that the target answers, too.")
+    budget_usd = MoneyField(max_value=MAX_SHADOW_USD, help_text="What answers and comparisons may cost together.")
+
+    def validate_rate(self, value: float) -> float:
+        if value <= 0:
+            raise serializers.ValidationError("Must be above 0.")
+        return value
+
+    def validate_budget_usd(self, value: Decimal) -> Decimal:
+        if value == 0:
+            raise serializers.ValidationError("Must be above 0.")
+        return value
+
+
 class PlanSerializer(BodySerializer):
     """The fields of a new rollout on which its forecast depends. Its baseline is the config's active version."""
 
@@ -223,7 +248,8 @@ class NewRolloutSerializer(PlanSerializer):
     policy = PolicySerializer(required=False)
     gate = serializers.ChoiceField(choices=Gate.choices, default=Gate.NONE.value)
     gate_dataset_id = serializers.UUIDField(required=False, allow_null=True, default=None)
-    quality = serializers.ListSerializer(child=QualityEntrySerializer(), required=False, max_length=MAX_EVALUATORS)
+    quality: Any = serializers.ListSerializer(child=QualityEntrySerializer(), required=False, max_length=MAX_EVALUATORS)
+    shadow = ShadowSerializer(required=False, allow_null=True, default=None)
 
     def new_rollout(self) -> NewRollout:
         data = self.validated_data
@@ -238,6 +264,7 @@ class NewRolloutSerializer(PlanSerializer):
             gate=Gate(data["gate"]),
             gate_dataset_id=data["gate_dataset_id"],
             quality=[_entry(one) for one in data.get("quality") or ()],
+            shadow=NewShadow(**data["shadow"]) if data["shadow"] else None,
         )
 
 
@@ -265,6 +292,7 @@ def gate_shown(rollout: Rollout, standing: Standing) -> dict[str, Any]:
         "dataset": {"id": dataset_id, "name": name} if dataset_id else None,
         "state": standing.state.value,
         "experiment_id": standing.experiment_id,
+        "shadow": standing.shadow or None,
         "reason": standing.reason or None,
         "by": standing.by or None,
     }

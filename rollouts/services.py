@@ -25,6 +25,7 @@ from rollouts.errors import (
     RolloutMovedError,
     RolloutNotFoundError,
 )
+from rollouts.gate.registry import NewShadow, work_of
 from rollouts.gate.state import opened
 from rollouts.models import Gate, Mode, Rollout, RolloutEvaluation, RolloutQuality, RolloutStage, RolloutTransition
 from rollouts.quality.entries import QualityEntry, RolloutEvaluator, entries_of, stored_form
@@ -53,6 +54,7 @@ class NewRollout:
     gate: Gate = Gate.NONE
     gate_dataset_id: UUID | None = None
     quality: Sequence[QualityEntry] = ()
+    shadow: NewShadow | None = None
 
 
 def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
@@ -60,9 +62,10 @@ def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
 
     Raises ConfigNotFoundError, RolloutExistsError while another rollout is active, and InvalidRolloutError for a
     target that is the active version or not a version of the config, for a data set of its gate that the project does
-    not have, and for an evaluator whose scores could not judge it.
+    not have, and for an evaluator whose scores could not judge it; ValidationError for a shadow that cannot be.
     """
     _require_dataset(project_id, new)
+    _require_shadow(new)
     check_entries(project_id, new.config_id, new.quality)
     with transaction.atomic():
         config = _locked_config(new.config_id, project_id)
@@ -92,6 +95,8 @@ def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
             rollout=row, action=RolloutTransition.CREATE, to_status=row.status, actor=actor
         )
         set_rollout_active(config_id=config.pk, active=True)
+        if new.shadow is not None and (work := work_of(row.gate)) is not None:
+            work.begin(row, new.shadow)
     logger.info("rollout.created project_id=%s rollout_id=%s actor=%s", project_id, row.pk, actor)
     return row
 
@@ -193,6 +198,8 @@ def apply_transition(
     # Whatever gives the target its first traffic passes the gate here.
     begins = before.status is Status.PENDING and then.status is not Status.ROLLED_BACK
     gate = opened(row, reason=reason, override=override_gate) if begins else {}
+    if before.status is Status.PENDING and (work := work_of(row.gate)) is not None:
+        work.end(row)
     now = timezone.now()
     _set_clock(row, before, then, now)
     row.status, row.current_stage = then.status.value, then.stage
@@ -258,10 +265,18 @@ def _require_dataset(project_id: UUID, new: NewRollout) -> None:
     """Raises InvalidRolloutError."""
     if new.gate_dataset_id is None:
         return
-    if new.gate == Gate.NONE:
+    if new.gate != Gate.EXPERIMENT:
         raise InvalidRolloutError("gate_dataset_id", f"Takes a gate: `{Gate.EXPERIMENT}`.")
     if not Dataset.objects.for_project(project_id).filter(pk=new.gate_dataset_id).exists():
         raise InvalidRolloutError("gate_dataset_id", "The project has no such data set.")
+
+
+def _require_shadow(new: NewRollout) -> None:
+    """Raises InvalidRolloutError."""
+    if new.shadow is None and new.gate == Gate.SHADOW:
+        raise InvalidRolloutError("shadow", "Says who compares the answers, how many of them, and what that may cost.")
+    if new.shadow is not None and new.gate != Gate.SHADOW:
+        raise InvalidRolloutError("shadow", f"Takes the gate `{Gate.SHADOW}`.")
 
 
 def _target(config: PromptConfig, version_id: UUID) -> PromptVersion:

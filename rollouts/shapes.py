@@ -40,15 +40,44 @@ class RolloutGateDataset(TypedDict):
     name: str | None
 
 
+class RolloutShadowEvaluator(TypedDict):
+    evaluator_id: UUID
+    title: str
+
+
+class RolloutShadow(TypedDict):
+    """The figures of a shadow. Of the `sampled` requests `taken` are compared and the others are `skipped`, by reason;
+    the figures from `pairs` on are those of the last look, and `missing` are pairs without a comparison. 20 of
+    `e_not_worse` passes, 100 of `e_worse` is worse."""
+
+    state: Literal["pending", "running", "completed", "cancelled", "failed"]
+    failure: str | None
+    evaluator: RolloutShadowEvaluator
+    rate: float
+    budget_usd: float
+    spent_usd: float
+    sampled: int
+    taken: int
+    skipped: dict[str, int]
+    pairs: int
+    wins: int
+    ties: int
+    losses: int
+    missing: int
+    e_worse: float
+    e_not_worse: float
+
+
 class RolloutGate(TypedDict):
     """What has to be shown before a rollout may begin, and where that stands: before the start as it is now, afterwards
     as it was then. `reason` says what was shown or is missing, and of an overridden gate why `by` overrode it; the
     experiment is the one that passed, or that comes nearest to it. Without a `dataset` any will do."""
 
-    kind: Literal["none", "experiment"]
+    kind: Literal["none", "experiment", "shadow"]
     dataset: RolloutGateDataset | None
     state: Literal["none", "passed", "not_passed", "overridden"]
     experiment_id: UUID | None
+    shadow: RolloutShadow | None
     reason: str | None
     by: str | None
 

@@ -20,8 +20,9 @@ from analytics.queries.rollup_ranges import IS_EARLIER, PLANNED, SPEND_HOURS, TI
 
 WITHIN = timedelta(hours=24)
 
-# The playground, the agent, judges and experiments choose their versions themselves, and nobody rates their answers.
-_OWN_SOURCES = ("playground", "agent", "judge", "experiment")
+# The playground, the agent, judges, experiments and shadows choose their versions themselves, and nobody rates their
+# answers.
+_OWN_SOURCES = ("playground", "agent", "judge", "experiment", "shadow")
 _FIGURES = ("requests", "errors", "cancelled")
 
 

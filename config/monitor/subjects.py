@@ -13,6 +13,7 @@ from prometheus_client.core import Metric
 from analytics.monitoring import EVALUATIONS, SPOOL, TRACE_EXPORT, ping_store
 from config.disks import disks
 from core.processes.monitoring import SECRETS, TASKS, Alarm, Found, Subject, gauge, ping_database
+from gateway.shadow.monitoring import SHADOWS
 from gateway.worker.monitoring import BUDGETS, ping_redis
 from rollouts.monitoring import ROLLOUTS
 
@@ -110,4 +111,4 @@ def store_alarms(stores: Mapping[str, Mapping[str, Any]]) -> Iterable[Alarm]:
             yield Alarm("store_away", f"The {name} store does not answer.", name, after=_AWAY_SECONDS, is_shared=True)
 
 
-SUBJECTS: tuple[Subject, ...] = (DISK, SPOOL, TRACE_EXPORT, TASKS, SECRETS, ROLLOUTS, EVALUATIONS, BUDGETS)
+SUBJECTS: tuple[Subject, ...] = (DISK, SPOOL, TRACE_EXPORT, TASKS, SECRETS, ROLLOUTS, SHADOWS, EVALUATIONS, BUDGETS)

@@ -70,6 +70,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     },
     # A new experiment begins at once; this takes up those whose worker died or that waited for room in the limits.
     "run-experiments": {"task": "gateway.run_experiments", "schedule": 10.0, "options": {"expires": 9}},
+    "follow-shadows": {"task": "gateway.follow_shadows", "schedule": 10.0, "options": {"expires": 9}},
     "score-labelled": {"task": "gateway.score_labelled", "schedule": 300.0, "options": {"expires": 290}},
     # A minute of the request log is sampled when it is complete, and what is due is judged at once.
     "sample-answers": {"task": "analytics.sample_answers", "schedule": 10.0, "options": {"expires": 9}},

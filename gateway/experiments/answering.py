@@ -1,4 +1,5 @@
-"""Has a candidate answer an item: a request of the gateway, which the log lists with the source `experiment`."""
+"""Has a candidate answer an item: a request of the gateway, which the log lists with the source `experiment`, or
+`shadow`."""
 
 from __future__ import annotations
 
@@ -81,6 +82,8 @@ class Answering:
 
     def _request(self) -> CandidateRequest:
         item = self._answer.item
+        if self._experiment.is_shadow and not self._shared.snapshot.settings.log_content:
+            raise UnusableItemError("The project stores no texts any more.")
         fields = self._shared.inputs.of(item).fields
         candidate = self._shared.candidates[self._answer.candidate]
         return candidate_request(self._experiment.project_id, item, fields, candidate)
@@ -150,7 +153,8 @@ class Answering:
         await in_database_thread(
             queue.store_answer, answer, is_scored=bool(experiment.evaluators), reserved=reserved, cost=cost
         )
-        if answer.failure == AnswerFailure.PASSING:
+        # A shadow outlives hours without a provider: its pairs without a score keep it from passing.
+        if answer.failure == AnswerFailure.PASSING and not experiment.is_shadow:
             await self._require_provider()
 
     async def _require_provider(self) -> None:
@@ -170,7 +174,8 @@ class Answering:
             attributes[quoting.ITEM_REQUEST] = str(item.request_id)
         if item.dataset_item_id is not None:
             attributes[quoting.ITEM] = str(item.dataset_item_id)
-        return Caller(quoting.EXPERIMENT, self._shared.key_id, attributes=attributes, version=request.version)
+        source = quoting.SHADOW if experiment.is_shadow else quoting.EXPERIMENT
+        return Caller(source, self._shared.key_id, attributes=attributes, version=request.version)
 
 
 def fill(answer: ExperimentAnswer, result: Result, *, with_texts: bool) -> None:

@@ -32,11 +32,11 @@ def claim_experiment() -> Experiment | None:
     """Returns the unfinished experiment that has waited longest and that no worker has; None without one."""
     now = timezone.now()
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    due = Experiment.objects.filter(free, state__in=UNFINISHED).order_by(
+    due = Experiment.objects.filter(free, _has_work(), state__in=UNFINISHED).order_by(
         F("claimed_until").asc(nulls_first=True), "created_at"
     )
     for experiment in due[:10]:
-        if now - experiment.created_at > _MAX_AGE:
+        if not experiment.is_shadow and now - experiment.created_at > _MAX_AGE:
             problem = "The experiment did not end within six hours."
             end_experiment(experiment.pk, ExperimentState.FAILED, problem, code=ExperimentFailure.TIMEOUT)
             continue
@@ -60,8 +60,9 @@ def keep_claim(experiment_id: UUID) -> bool:
 
 
 def release_experiment(experiment_id: UUID, until: datetime | None) -> None:
-    """Gives the experiment back, to be taken again at `until` or at once; one without open answers is completed."""
-    if not _answers(experiment_id).filter(state__in=_OPEN).exists():
+    """Gives the experiment back, to be taken again at `until` or at once; one without open answers is completed, a
+    shadow once it has all its items."""
+    if not _answers(experiment_id).filter(state__in=_OPEN).exists() and _has_all_items(experiment_id):
         end_experiment(experiment_id, ExperimentState.COMPLETED)
         return
     Experiment.objects.filter(pk=experiment_id, state=ExperimentState.RUNNING).update(claimed_until=until)
@@ -69,7 +70,21 @@ def release_experiment(experiment_id: UUID, until: datetime | None) -> None:
 
 def is_anything_due() -> bool:
     now = timezone.now()
-    return Experiment.objects.filter(Q(claimed_until=None) | Q(claimed_until__lt=now), state__in=UNFINISHED).exists()
+    free = Q(claimed_until=None) | Q(claimed_until__lt=now)
+    return Experiment.objects.filter(free, _has_work(), state__in=UNFINISHED).exists()
+
+
+def _has_work() -> Q:
+    """Returns the condition of experiments that a worker can go on with: a shadow waits for items."""
+    open_answers = ExperimentAnswer.objects.filter(item__experiment=OuterRef("pk"), state__in=_OPEN)
+    return Q(rollout_id=None) | Q(Exists(open_answers))
+
+
+def _has_all_items(experiment_id: UUID) -> bool:
+    shadow = Experiment.objects.filter(pk=experiment_id, rollout_id__isnull=False).first()
+    if shadow is None:
+        return True
+    return ExperimentItem.objects.filter(experiment_id=experiment_id).count() >= shadow.item_limit
 
 
 def claim_answer(experiment_id: UUID) -> ExperimentAnswer | None:

@@ -112,6 +112,7 @@ def experiment_entry(experiment: Experiment) -> shapes.ExperimentEntry:
         "order": cast(Any, experiment.order),
         "judge": experiment.judge,
         "dataset": _dataset(experiment, counts.current_version),
+        "rollout_id": experiment.rollout_id,
         "evaluators": [_evaluator(evaluator) for evaluator in evaluators_of(experiment.evaluators)],
         "repeats": experiment.repeats,
         "baseline": cast(Any, experiment.baseline or None),

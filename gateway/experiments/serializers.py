@@ -43,6 +43,7 @@ class ExperimentParameters(Parameters):
     dataset_id = serializers.UUIDField(required=False, help_text="The data set whose items were answered.")
     state = serializers.ChoiceField(required=False, choices=ExperimentState.choices)
     verdict = serializers.ChoiceField(required=False, choices=ExperimentVerdict.choices)
+    rollout_id = serializers.UUIDField(required=False, help_text="The rollout whose shadow it is.")
 
 
 class ExperimentEvaluatorSerializer(StrictSerializer):

@@ -115,7 +115,8 @@ def plan_experiment(project_id: UUID, new: NewExperiment) -> Plan:
 
 def create_experiment(*, project_id: UUID, new: NewExperiment, actor: str) -> Experiment:
     """Makes an experiment, which a worker runs soon. Raises ValidationError, NoItemsError, TooManyExperimentsError."""
-    if Experiment.objects.for_project(project_id).filter(state__in=UNFINISHED).count() >= MAX_UNFINISHED_EXPERIMENTS:
+    unfinished = Experiment.objects.for_project(project_id).filter(state__in=UNFINISHED, rollout_id=None)
+    if unfinished.count() >= MAX_UNFINISHED_EXPERIMENTS:
         raise TooManyExperimentsError(MAX_UNFINISHED_EXPERIMENTS)
     plan = plan_experiment(project_id, new)
     if not plan.drawn.items:

@@ -44,6 +44,8 @@ class ExperimentEvaluatorEntry(TypedDict):
 
 
 class ExperimentEntry(TypedDict):
+    """`rollout_id` is that of the rollout whose shadow it is, null for all others."""
+
     id: UUID
     name: str
     state: State
@@ -57,6 +59,7 @@ class ExperimentEntry(TypedDict):
     order: Literal["newest", "random"]
     judge: bool
     dataset: ExperimentDataset | None
+    rollout_id: UUID | None
     evaluators: list[ExperimentEvaluatorEntry]
     repeats: int
     baseline: Label | None

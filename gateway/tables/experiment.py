@@ -76,7 +76,7 @@ class ExperimentVerdict(models.TextChoices):
 class Experiment(models.Model):
     """An experiment. `candidates` is a list as `gateway.experiments.candidates` writes it, in the order of
     their labels; `evaluators` one as `gateway.experiments.evaluators` does. `filter` holds the parameters of the
-    request log that its items were taken by, and is empty where they are those of a data set."""
+    request log that its items were taken by, and is empty where they are those of a data set or of a shadow."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="experiments")
@@ -92,6 +92,8 @@ class Experiment(models.Model):
     dataset_id = models.UUIDField(null=True)
     dataset_name = models.CharField(max_length=DATASET_NAME_CHARACTERS, blank=True, default="", db_default="")
     dataset_version = models.PositiveIntegerField(default=0, db_default=0)
+    # The rollout whose shadow it is, null for others. Its items come while it runs (`tables.shadow`).
+    rollout_id = models.UUIDField(null=True)
     judge = models.BooleanField(default=False)
     evaluators = models.JSONField(default=list, db_default=[])
     repeats = models.PositiveSmallIntegerField(default=1, db_default=1)
@@ -131,10 +133,19 @@ class Experiment(models.Model):
             models.Index(fields=["project", "-created_at"], name="experiments_of_project"),
             models.Index(fields=["dataset_id", "-created_at"], name="experiments_of_dataset"),
         ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["rollout_id"], condition=Q(rollout_id__isnull=False), name="one_shadow_per_rollout"
+            )
+        ]
 
     @override
     def __str__(self) -> str:
         return self.name or f"experiment {self.pk}"
+
+    @property
+    def is_shadow(self) -> bool:
+        return self.rollout_id is not None
 
 
 class ExperimentItem(models.Model):
@@ -180,11 +191,12 @@ class ExperimentItem(models.Model):
 
 
 class ExperimentAnswer(models.Model):
-    """The answer of one candidate to one item. `request_id` is that of the experiment's own request; `answer` the
-    message of the completion, `score` the mean of the judge's grades and `grades` the grades with their reasons.
+    """The answer of one candidate to one item. `request_id` is that of the experiment's own request, or, of a shadow's
+    baseline, of the client's; `answer` the message of the completion, `score` the mean of the judge's grades and
+    `grades` the grades with their reasons.
 
     `key` is the same for answers of one project that one candidate gives to one input; it is empty where an answer is
-    not used again. A `reused` answer was paid for by an earlier experiment."""
+    not used again. A `reused` answer was paid for by an earlier experiment, or by a client."""
 
     item = models.ForeignKey(ExperimentItem, on_delete=models.CASCADE, related_name="answers")
     candidate = models.PositiveSmallIntegerField()

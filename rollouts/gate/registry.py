@@ -1,14 +1,16 @@
-"""The checks of gates by kind. This app knows none of them: the app that knows how something is shown registers its
-check when it is ready."""
+"""The checks of gates by kind, and the work of those that show something by themselves. This app knows none of them:
+the app that knows how something is shown registers its check when it is ready."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Protocol
 from uuid import UUID
 
 from prompts.models import PromptVersion
+from rollouts.models import Rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +21,31 @@ class Question:
     baseline: PromptVersion
     target: PromptVersion
     dataset_id: UUID | None
+    rollout_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The answer to a question: `reason` is a sentence that says what was shown, or what is missing. The experiment is
-    the one that showed it, or that comes nearest to it."""
+    the one that showed it, or that comes nearest to it; `shadow` are the figures of a shadow, as JSON."""
 
     is_passed: bool
     reason: str
     experiment_id: UUID | None = None
     dataset_id: UUID | None = None
     dataset_version: int | None = None
+    shadow: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NewShadow:
+    """What a rollout's shadow is to be: the share of the baseline's requests that the target answers, too, the
+    evaluator that compares both answers (its newest version without one), and what all of that may cost."""
+
+    evaluator_id: UUID
+    rate: float
+    budget_usd: Decimal
+    version: int | None = None
 
 
 class Check(Protocol):
@@ -39,11 +54,24 @@ class Check(Protocol):
         transaction ends."""
 
 
+class Work(Protocol):
+    """The work of a gate that shows by itself what it asks for. Both are called in the transaction that makes the
+    rollout, or in which it leaves `pending`."""
+
+    def begin(self, rollout: Rollout, shadow: NewShadow) -> None:
+        """Raises ValidationError, which names the field."""
+
+    def end(self, rollout: Rollout) -> None: ...
+
+
 _checks: dict[str, Check] = {}
+_works: dict[str, Work] = {}
 
 
-def register(kind: str, check: Check) -> None:
+def register(kind: str, check: Check, work: Work | None = None) -> None:
     _checks[kind] = check
+    if work is not None:
+        _works[kind] = work
 
 
 def check_of(kind: str) -> Check:
@@ -51,3 +79,8 @@ def check_of(kind: str) -> Check:
     if kind not in _checks:
         raise LookupError(f"No check is registered for the gate {kind}")
     return _checks[kind]
+
+
+def work_of(kind: str) -> Work | None:
+    """Returns the work of a gate; None for one that others have to pass."""
+    return _works.get(kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from typing import Any
@@ -27,13 +27,14 @@ class GateState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The state of a gate. `reason` says what was shown or what is missing; that of an overridden gate is the reason of
-    the person `by` whom it was, and `missing` what was missing then."""
+    the person `by` whom it was, and `missing` what was missing then. `shadow` are the figures of a shadow."""
 
     state: GateState
     reason: str = ""
     experiment_id: UUID | None = None
     by: str = ""
     missing: str = ""
+    shadow: Mapping[str, Any] = field(default_factory=dict)
 
 
 def opened(row: Rollout, *, reason: str, override: bool) -> Mapping[str, Any]:
@@ -53,6 +54,7 @@ def opened(row: Rollout, *, reason: str, override: bool) -> Mapping[str, Any]:
             "experiment_id": _text(found.experiment_id),
             "dataset_id": _text(found.dataset_id),
             "dataset_version": found.dataset_version,
+            **({"shadow": found.shadow} if found.shadow else {}),
             **told,
         }
     }
@@ -86,7 +88,7 @@ def _looked_up(rows: list[Rollout]) -> dict[UUID, Standing]:
 
 def _as_it_is(found: Finding) -> Standing:
     state = GateState.PASSED if found.is_passed else GateState.NOT_PASSED
-    return Standing(state, found.reason, found.experiment_id)
+    return Standing(state, found.reason, found.experiment_id, shadow=found.shadow)
 
 
 def _kept(move: RolloutTransition | None) -> Standing:
@@ -100,11 +102,12 @@ def _kept(move: RolloutTransition | None) -> Standing:
         UUID(gate["experiment_id"]) if gate["experiment_id"] else None,
         move.actor if state is GateState.OVERRIDDEN else "",
         gate.get("missing", ""),
+        gate.get("shadow", {}),
     )
 
 
 def _question(row: Rollout) -> Question:
-    return Question(row.project_id, row.baseline_version, row.target_version, row.gate_dataset_id)
+    return Question(row.project_id, row.baseline_version, row.target_version, row.gate_dataset_id, row.pk)
 
 
 def _text(value: UUID | None) -> str | None:

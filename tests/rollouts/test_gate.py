@@ -66,7 +66,15 @@ def refusal(api: Api, rollout_id: str, move: str = "start", **body: Any) -> dict
 
 def test_gate__none_by_default__never_asked(api: Api) -> None:
     body = api.created()
-    nothing = {"kind": "none", "dataset": None, "state": "none", "experiment_id": None, "reason": None, "by": None}
+    nothing = {
+        "kind": "none",
+        "dataset": None,
+        "state": "none",
+        "experiment_id": None,
+        "shadow": None,
+        "reason": None,
+        "by": None,
+    }
     assert body["gate"] == nothing
     started = api.move(body["id"], "start").json()
     assert (started["status"], started["gate"]) == ("running", nothing)
@@ -87,6 +95,7 @@ def test_gate__passed__starts_and_keeps_the_experiment(api: Api, dataset: Datase
         "dataset": {"id": str(dataset.pk), "name": "support"},
         "state": "passed",
         "experiment_id": str(experiment.pk),
+        "shadow": None,
         "reason": "Experiment “nightly” passed over version 1 of the data set “support”.",
         "by": None,
     }
@@ -283,6 +292,7 @@ def test_override__with_reason__kept_in_the_transition_and_the_audit_log(api: Ap
         "dataset": None,
         "state": "overridden",
         "experiment_id": str(experiment.pk),
+        "shadow": None,
         "reason": "Only the tone differs.",
         "by": actor,
     }
@@ -329,7 +339,8 @@ def test_override__of_a_transition_without_gate__400_unknown_field(api: Api, mov
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"gate": "shadow"}, "gate"),
+        ({"gate": "shadow"}, "shadow"),
+        ({"gate": "unheard-of"}, "gate"),
         ({"gate": None}, "gate"),
         ({"gate": True}, "gate"),
         ({"gate": {"kind": "experiment"}}, "gate"),
@@ -381,4 +392,4 @@ def test_services__any_caller__goes_through_the_gate(api: Api) -> None:
 
 def test_check__kind_without_one__stays_closed() -> None:
     with pytest.raises(LookupError):
-        check_of("shadow")
+        check_of("unheard-of")

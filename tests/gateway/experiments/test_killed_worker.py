@@ -29,7 +29,7 @@ def _database_url() -> str:
     return f"postgresql://{given['USER']}@/{given['NAME']}?host={given['HOST']}&port={given['PORT']}"
 
 
-def _worker(folder: Path) -> subprocess.Popen[bytes]:
+def worker_process(folder: Path) -> subprocess.Popen[bytes]:
     environment = {
         **os.environ,
         "DATABASE_URL": _database_url(),
@@ -46,7 +46,7 @@ def test_worker__killed_in_the_middle__every_item_is_answered_and_scored_once(sc
     contains = make_evaluator(scene.project, value="tomorrow")
     dataset = scene.dataset(*(f"Question {number}" for number in range(_ITEMS)))
     made = scene.create({}, dataset_id=str(dataset.pk), evaluators=[{"evaluator_id": str(contains.pk)}])
-    worker = _worker(tmp_path)
+    worker = worker_process(tmp_path)
     try:
         scene.script.wait_for(_DONE + _UNDER_WAY)
     finally:

@@ -256,7 +256,8 @@ def test_evaluator__renamed_in_the_middle__judges_on_by_the_name_of_the_start(
     judged.look(rollout, ago=20)
     values = {"name": "other"}
     change_evaluator(project_id=judged.api.project.pk, evaluator_id=rule.evaluator_id, values=values)
-    judged.scores(rollout, rule, range(39, 36, -1), BAD, GOOD) and judged.sampled_until(0)
+    judged.scores(rollout, rule, range(39, 36, -1), BAD, GOOD)
+    judged.sampled_until(0)
     judged.scores(rollout, rule, range(15, 10, -1), BAD, GOOD)
     judged.look(rollout)
     figures = RolloutEvaluation.objects.get(rollout=rollout).verdict

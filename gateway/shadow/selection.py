@@ -1,0 +1,151 @@
+"""Selects, of the requests that are sampled, those that the target answers, and says why it does not answer others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from analytics.identifiers import id_hash
+from analytics.online_evaluations.sampling import Answered
+from analytics.queries.bodies import get_bodies
+from analytics.queries.request_cursor import RequestCursor
+from analytics.queries.requests import Payload, get_payload_at
+from analytics.queries.shadowed import ShadowedRequest, shadowed_requests
+from core.errors import ApplicationError
+from core.wire.storable import storable
+from gateway.evaluations.highest_cost import highest_cost
+from gateway.experiments.candidates import Candidate, candidates_of
+from gateway.experiments.requests import candidate_request
+from gateway.guardrails.verdicts import VERDICTS
+from gateway.models import Experiment, ExperimentAnswer, ExperimentItem
+from gateway.selectors import project_settings
+from gateway.shadow.repeatable import Shadowed, read_shadowed, skipped_by_facts
+from gateway.snapshot.loader import load_models, load_prices
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.tables.experiment import AnswerState
+from gateway.tables.shadow import SkipReason
+
+BASELINE, TARGET = 0, 1
+"""The places of the candidates of a shadow."""
+_MAX_LOOKED_AT = 200
+"""Of a window so many requests are looked at; the others come too many."""
+_MAX_PREVIEW_CHARACTERS = 300
+
+
+@dataclass(slots=True)
+class Selection:
+    """The answers of the baseline, each with its item, and the numbers of requests that are left out, by reason."""
+
+    taken: list[ExperimentAnswer] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+def select_shadowed(experiment: Experiment, sampled: Sequence[Answered], *, room: int) -> Selection:
+    """Returns what is selected of the sample, in its order, `room` requests at most. Raises the errors of the
+    store."""
+    found = Selection()
+    looked_at = sampled[:_MAX_LOOKED_AT] if room > 0 else []
+    found.skipped[SkipReason.BACKLOG] += len(sampled) - len(looked_at)
+    settings = project_settings(experiment.project_id)
+    if not settings.log_content:
+        found.skipped[SkipReason.NO_TEXT] += len(looked_at)
+        return found
+    rows = _usable(experiment.project_id, looked_at, found)
+    found.skipped[SkipReason.BACKLOG] += len(rows[room:])
+    chosen = rows[:room]
+    if chosen:
+        snapshot = load_models(experiment.project_id, load_prices(), settings)
+        reader = _Reader(experiment, snapshot, _bodies(experiment.project_id, chosen))
+        for row in chosen:
+            taken = reader.read(row)
+            if isinstance(taken, SkipReason):
+                found.skipped[taken] += 1
+            else:
+                found.taken.append(taken)
+    return found
+
+
+def _usable(project_id: UUID, sampled: Sequence[Answered], found: Selection) -> list[ShadowedRequest]:
+    keys = [RequestCursor(one.ts, one.request_id) for one in sampled]
+    rows = shadowed_requests(project_id, keys, verdicts=VERDICTS)
+    usable: list[ShadowedRequest] = []
+    for one in sampled:
+        row = rows.get(one.request_id)
+        reason = skipped_by_facts(row)
+        if reason is not None:
+            found.skipped[reason] += 1
+        elif row is not None:
+            usable.append(row)
+    return usable
+
+
+def _bodies(project_id: UUID, rows: Sequence[ShadowedRequest]) -> Mapping[UUID, Payload]:
+    """Returns the bodies by request, those that are too large to be read with others one by one."""
+    times = {row.request_id: row.ts for row in rows}
+    keys = [RequestCursor(row.ts, row.request_id) for row in rows]
+    found: dict[UUID, Payload] = {}
+    for request_id, row in get_bodies(project_id, keys).items():
+        alone = get_payload_at(project_id, times[request_id], request_id) if row.is_left_out else None
+        found[request_id] = alone or Payload(row.request, row.response)
+    return found
+
+
+class _Reader:
+    """Reads requests with their answers, and makes items of them."""
+
+    def __init__(self, experiment: Experiment, snapshot: ProjectSnapshot, bodies: Mapping[UUID, Payload]) -> None:
+        self._project_id, self._snapshot, self._bodies = experiment.project_id, snapshot, bodies
+        self._target: Candidate = candidates_of(experiment.candidates)[TARGET]
+
+    def read(self, row: ShadowedRequest) -> ExperimentAnswer | SkipReason:
+        bodies = self._bodies.get(row.request_id)
+        shadowed = read_shadowed(row, bodies.request, bodies.response) if bodies is not None else SkipReason.NO_TEXT
+        if isinstance(shadowed, SkipReason):
+            return shadowed
+        item = _item_of(row)
+        return self._refused(item, shadowed.fields) or _answer_of(item, row, shadowed)
+
+    def _refused(self, item: ExperimentItem, fields: Mapping[str, Any]) -> SkipReason | None:
+        """Returns why the target cannot be asked within a budget."""
+        try:
+            request = candidate_request(self._project_id, item, fields, self._target)
+        except ApplicationError:
+            return SkipReason.NOT_REPEATABLE
+        known = highest_cost(self._snapshot, request.body, request.version)
+        return SkipReason.UNKNOWN_COST if known is None else None
+
+
+def _item_of(row: ShadowedRequest) -> ExperimentItem:
+    return ExperimentItem(
+        request_id=row.request_id,
+        requested_at=row.ts,
+        request_hash=id_hash(str(row.request_id)),
+        session_hash=id_hash(row.session_id) if row.session_id else "",
+        preview=row.prompt_preview.replace("\x00", "")[:_MAX_PREVIEW_CHARACTERS],
+        prompt_config_id=row.prompt_config_id,
+        prompt_version=row.prompt_version,
+    )
+
+
+def _answer_of(item: ExperimentItem, row: ShadowedRequest, shadowed: Shadowed) -> ExperimentAnswer:
+    """Returns the answer that the client got, which is not asked for again."""
+    return ExperimentAnswer(
+        item=item,
+        candidate=BASELINE,
+        state=AnswerState.ANSWERED,
+        reused=True,
+        request_id=str(row.request_id),
+        provider=row.provider,
+        model=row.model,
+        prompt_version=row.prompt_version,
+        answer=storable(dict(shadowed.message)),
+        finish_reason=row.finish_reason,
+        cost_usd=Decimal(row.cost_usd) if row.cost_known else None,
+        latency_ms=row.latency_ms,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+    )
