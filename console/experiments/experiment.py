@@ -33,6 +33,7 @@ from gateway.models import Experiment
 from gateway.tables.experiment import LABELS, TIE, UNFINISHED
 from prompts.diff.lines import Part, compare_lines
 from prompts.models import PromptConfig
+from rollouts.models import Rollout
 
 PAGE_ITEMS = 10
 MAX_ITEM_PAGE = 1_000
@@ -83,8 +84,12 @@ class ExperimentPage(Page):
             "experiment": experiment,
             "filter": _filter_in_words(experiment),
             "may_edit": visit.may(Right.EDIT),
-            "again_address": visit.link_if_there("experiment_form", **_same_candidates(experiment)),
+            # A shadow begins with a rollout alone.
+            "again_address": ""
+            if experiment.is_shadow
+            else visit.link_if_there("experiment_form", **_same_candidates(experiment)),
             "dataset_address": _dataset_address(visit, experiment),
+            "rollout_address": _rollout_address(visit, experiment),
             "evaluators": evaluators_of(experiment.evaluators),
             "to_dataset": _to_dataset(visit, experiment),
         }
@@ -192,6 +197,13 @@ def _to_dataset(visit: Visit, experiment: Experiment, positions: str = "") -> st
     return visit.link_if_there("datasets", experiment_id=str(experiment.pk), positions=positions)
 
 
+def _rollout_address(visit: Visit, experiment: Experiment) -> str:
+    """Returns the address of the rollout whose shadow it is; empty for one that is gone."""
+    if experiment.rollout_id is None or not Rollout.objects.filter(pk=experiment.rollout_id).exists():
+        return ""
+    return visit.link_if_there("rollouts_rollout_change", experiment.rollout_id)
+
+
 def _same_candidates(experiment: Experiment) -> dict[str, Any]:
     """Returns the parameters of a form with this experiment's candidates, inputs, evaluators and limits."""
     found: dict[str, Any] = {}
@@ -271,6 +283,7 @@ def _answers(visit: Visit, experiment_id: UUID) -> Mapping[str, Any]:
         "sees_content": visit.sees_content,
         "may_edit": visit.may(Right.EDIT),
         "experiment_id": experiment_id,
+        "is_shadow": experiment.is_shadow,
         "repeats": experiment.repeats,
         "action": visit.link("experiment", experiment_id, p=str(page) if page > 1 else None),
         "next_url": page_link(query, p=str(page + 1)) if len(rows) > PAGE_ITEMS else "",

@@ -65,6 +65,8 @@ def _form_of(which: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dataset(visit: Visit, row: Experiment) -> SafeString | str:
+    if row.is_shadow:
+        return "live requests, of a rollout's shadow"
     if row.dataset_id is None:
         return "past requests"
     name = f"{row.dataset_name}, version {row.dataset_version}"

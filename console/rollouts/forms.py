@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -10,13 +11,16 @@ from django import forms
 from django.forms import BaseFormSet, formset_factory
 from typing_extensions import override
 
-from analytics.models import Dataset
+from analytics.models import Dataset, Evaluator
+from analytics.models.evaluators import EvaluatorState
 from analytics.online_evaluations.selectors import matched_evaluators
 from prompts.models import PromptConfig, PromptVersion
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, Policy
+from rollouts.gate.registry import NewShadow
 from rollouts.models import NAME_CHARACTERS, Gate, Mode
 from rollouts.quality.entries import QualityEntry
+from rollouts.serializers import MAX_SHADOW_USD
 from rollouts.services import NewRollout
 from rollouts.states import DEFAULT_STAGES, MAX_STAGES, Stage, StageError, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
@@ -24,10 +28,12 @@ from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
 if TYPE_CHECKING:
     VersionChoice = forms.ModelChoiceField[PromptVersion]
     DatasetChoice = forms.ModelChoiceField[Dataset]
+    EvaluatorChoice = forms.ModelChoiceField[Evaluator]
     AnyStages = BaseFormSet["StageForm"]
 else:
     VersionChoice = forms.ModelChoiceField
     DatasetChoice = forms.ModelChoiceField
+    EvaluatorChoice = forms.ModelChoiceField
     AnyStages = BaseFormSet
 
 ROWS = 12
@@ -46,7 +52,10 @@ _ALLOCATIONS = [
 _GATES = [
     (Gate.NONE.value, "Nothing: it may begin at any time"),
     (Gate.EXPERIMENT.value, "An experiment: the target passed against the baseline over a data set as it is then"),
+    (Gate.SHADOW.value, "A shadow: the target answers requests of the baseline, too, and no user sees it"),
 ]
+_SHADOW = ("shadow_evaluator", "shadow_share", "shadow_budget")
+_PAIRWISE = "pairwise"
 _ACTIONS = [
     (Action.ROLL_BACK.value, "Roll back"),
     (Action.HOLD.value, "Hold at this stage"),
@@ -88,6 +97,23 @@ class RolloutForm(forms.Form):
         choices=_GATES, widget=forms.RadioSelect, initial=Gate.NONE.value, label="What has to be shown before"
     )
 
+    shadow_share = forms.FloatField(
+        required=False,
+        min_value=0.001,
+        max_value=_PERCENT,
+        initial="10",
+        label="Share of the requests (%)",
+        help_text="So many requests of the baseline are answered by the target, too.",
+    )
+    shadow_budget = forms.DecimalField(
+        required=False,
+        min_value=Decimal("0.000001"),
+        max_value=MAX_SHADOW_USD,
+        decimal_places=6,
+        label="Budget of the shadow ($)",
+        help_text="What its answers and comparisons may cost together.",
+    )
+
     def __init__(self, config: PromptConfig, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
         self.config = config
@@ -106,6 +132,10 @@ class RolloutForm(forms.Form):
             self.fields[name] = forms.MultipleChoiceField(
                 choices=evaluators, required=False, widget=forms.CheckboxSelectMultiple, label=label
             )
+        pairwise = Evaluator.objects.for_project(config.project_id).filter(kind=_PAIRWISE, state=EvaluatorState.ACTIVE)
+        self.fields["shadow_evaluator"] = EvaluatorChoice(
+            pairwise.order_by("name"), required=False, label="Evaluator of the shadow", empty_label="None"
+        )
         policy = Policy()
         for metric, (label, size) in _METRICS.items():
             usual = policy.action(metric).value
@@ -125,10 +155,14 @@ class RolloutForm(forms.Form):
 
     @override
     def clean(self) -> None:
-        if self.cleaned_data.get("gate_dataset") and self.cleaned_data.get("gate") == Gate.NONE:
+        gate = self.cleaned_data.get("gate")
+        if self.cleaned_data.get("gate_dataset") and gate in (Gate.NONE, Gate.SHADOW):
             self.add_error("gate_dataset", "Takes an experiment as the gate.")
         if set(self.cleaned_data.get("required_evaluators", ())) - set(self.cleaned_data.get("evaluators", ())):
             self.add_error("required_evaluators", "Choose these evaluators above, too.")
+        for name in _SHADOW if gate == Gate.SHADOW else ():
+            if self.cleaned_data.get(name) is None and name not in self.errors:
+                self.add_error(name, "A shadow takes one.")
 
     @property
     def metric_fields(self) -> list[forms.BoundField]:
@@ -158,7 +192,12 @@ class RolloutForm(forms.Form):
             quality=[
                 QualityEntry(UUID(one), required=one in data["required_evaluators"]) for one in data["evaluators"]
             ],
+            shadow=self._shadow() if data["gate"] == Gate.SHADOW else None,
         )
+
+    def _shadow(self) -> NewShadow:
+        data = self.cleaned_data
+        return NewShadow(data["shadow_evaluator"].pk, data["shadow_share"] / _PERCENT, data["shadow_budget"])
 
 
 class StageForm(forms.Form):

@@ -10,7 +10,7 @@ from console.rollouts.links import Link
 from core.audit.actors import actor_name
 from core.ui.pages import Visit
 from rollouts.gate.state import GateState, Standing
-from rollouts.models import Rollout
+from rollouts.models import Gate, Rollout
 from rollouts.selectors import gates, get_rollout
 from rollouts.serializers import gate_shown
 from rollouts.states import Status
@@ -34,6 +34,7 @@ def gate(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
         "missing": standing.missing,
         "by": actor_name(standing.by),
         "dataset": shown["dataset"],
+        "shadow": shown["shadow"],
         "links": [link for link in _links(visit, row, standing) if link.href],
     }
 
@@ -46,10 +47,11 @@ def is_closed(row: Rollout) -> bool:
 def _links(visit: Visit, row: Rollout, standing: Standing) -> list[Link]:
     found = []
     if standing.experiment_id:
-        found.append(Link("The experiment", visit.link_if_there("experiment", standing.experiment_id)))
+        name = "The answers side by side" if row.gate == Gate.SHADOW else "The experiment"
+        found.append(Link(name, visit.link_if_there("experiment", standing.experiment_id)))
     if row.gate_dataset_id:
         found.append(Link("The data set", visit.link_if_there("dataset", row.project_id, row.gate_dataset_id)))
-    if row.status == Status.PENDING:
+    if row.status == Status.PENDING and row.gate == Gate.EXPERIMENT:
         versions = [row.baseline_version_id, row.target_version_id]
         filled = visit.link_if_there("experiment_form", dataset=row.gate_dataset_id, version=versions)
         found.append(Link("New experiment of both versions", filled))
