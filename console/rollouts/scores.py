@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from analytics.evaluators.calibration.states import State as Calibrated
-from analytics.online_evaluations.ended import TaskCounts, counts_by_arm
 from analytics.online_evaluations.worst_pairs import Pair, ScoredAnswer, worst_pairs
 from analytics.queries.variants import BASELINE, TARGET
 from console.rollouts.links import Link
@@ -17,6 +16,7 @@ from core.ui.formats import number, share
 from core.ui.pages import Visit
 from core.ui.plots import Interval
 from rollouts.comparison.metrics import latest_figures
+from rollouts.comparison.quality import quality_of
 from rollouts.comparison.tables import change, e_value, mark_of
 from rollouts.models import Rollout
 from rollouts.quality.entries import RULE, RolloutEvaluator, evaluators_of
@@ -41,6 +41,7 @@ class _Row:
     evaluator: RolloutEvaluator
     mark: str
     kind: str
+    is_open: bool
     target: str
     baseline: str
     sentence: str
@@ -50,10 +51,6 @@ class _Row:
     numbers: Sequence[tuple[str, str]]
     pairs: Sequence[_ShownPair]
     links: Sequence[Link]
-
-    @property
-    def is_worse(self) -> bool:
-        return self.kind == "bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,53 +62,49 @@ class _ShownPair:
 
 def scores(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
     row = get_rollout(visit.project.pk, rollout_id)
-    evaluators = evaluators_of(row)
-    judged = {one["title"]: one for one in latest_figures(row).get("quality", {}).get("evaluators", ())}
-    counts = counts_by_arm(row.pk, [one.version_id for one in evaluators])
+    found = quality_of(row, latest_figures(row))
+    evaluators = {one.title: one for one in evaluators_of(row)}
     return {
         "asked": len(row.quality),
-        "rows": [_row(visit, row, one, judged.get(one.title, {}), counts) for one in evaluators],
+        "rows": [_row(visit, row, evaluators[one["title"]], one) for one in found["evaluators"]] if found else [],
     }
 
 
-def counted(counts: TaskCounts) -> str:
+def counted(tasks: Mapping[str, Any]) -> str:
     """Returns what has become of the tasks of an arm, as "84 of 96 due judged, 12 missing: judge failed 9, no text
     3"."""
-    if not counts.due:
+    if not tasks["due"]:
         return "nothing due yet"
-    missing = sum(counts.missing.values())
-    waiting = counts.due - counts.done - missing
-    text = f"{number(counts.done)} of {number(counts.due)} due judged"
-    if missing:
-        most_first = sorted(counts.missing.items(), key=lambda item: (-item[1], item[0]))
+    text = f"{number(tasks['done'])} of {number(tasks['due'])} due judged"
+    if tasks["missing"]:
+        most_first = sorted(tasks["missing_by_reason"].items(), key=lambda item: (-item[1], item[0]))
         reasons = ", ".join(f"{reason.replace('_', ' ')} {number(count)}" for reason, count in most_first)
-        text += f", {number(missing)} missing: {reasons}"
+        text += f", {number(tasks['missing'])} missing: {reasons}"
+    waiting = tasks["due"] - tasks["done"] - tasks["missing"]
     return f"{text}; {number(waiting)} to be judged" if waiting else text
 
 
-def _row(
-    visit: Visit,
-    row: Rollout,
-    evaluator: RolloutEvaluator,
-    one: Mapping[str, Any],
-    counts: Mapping[tuple[UUID, str], TaskCounts],
-) -> _Row:
-    mark, kind = mark_of(one["status"]) if one else ("not judged", "neutral")
-    tasks = [(arm, counted(counts.get((evaluator.version_id, arm), TaskCounts()))) for arm in (TARGET, BASELINE)]
+def _row(visit: Visit, row: Rollout, evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> _Row:
+    mark, kind = mark_of(one["status"])
     return _Row(
         evaluator=evaluator,
         mark=mark,
         kind=kind,
-        target=share(one["target"]) if one and one["target"] is not None else "",
-        baseline=share(one["baseline"]) if one and one["baseline"] is not None else "",
-        sentence=one["explanation"] if one else "No score has been compared yet.",
+        is_open=one["decides"] and kind == "bad",
+        target=_mean(one["target"]),
+        baseline=_mean(one["baseline"]),
+        sentence=one["explanation"],
         calibration=_CALIBRATIONS[evaluator.calibration],
-        tasks=tasks,
-        interval=_interval(evaluator, one) if one else None,
-        numbers=[(label, value) for label, value in _numbers(evaluator, one) if value] if one else [],
+        tasks=[(arm, counted(one["tasks"][arm])) for arm in (TARGET, BASELINE)],
+        interval=_interval(evaluator, one),
+        numbers=[(label, value) for label, value in _numbers(evaluator, one) if value],
         pairs=[_pair(visit, pair) for pair in worst_pairs(row.pk, evaluator.version_id)],
         links=[link for link in _links(visit, evaluator) if link.href],
     )
+
+
+def _mean(score: float | None) -> str:
+    return "" if score is None else share(score)
 
 
 def _interval(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Interval | None:
@@ -139,10 +132,11 @@ def _numbers(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Iterator[tu
     yield "Must pass", "from 50 % on" if evaluator.required else "no"
     yield "E that it is worse", e_value(one["evidence"])
     yield "E that it is not worse", f"{e_value(one['safety'])}, passes from {e_value(one['safety_threshold'])}"
-    labelled = [one["tasks"][arm] for arm in (TARGET, BASELINE)]
-    if any(arm["labels_due"] for arm in labelled):
-        of_both = (sum(arm[name] for arm in labelled) for name in ("labelled", "labels_due"))
-        yield "Labels", " of ".join(number(count) for count in of_both)
+    if one["user_evidence"] is not None:
+        yield "E by users", e_value(one["user_evidence"])
+    labelled, due = (sum(one["tasks"][arm][name] for arm in (TARGET, BASELINE)) for name in ("labelled", "labels_due"))
+    if due:
+        yield "Labels", f"{number(labelled)} of {number(due)} due"
 
 
 def _pair(visit: Visit, pair: Pair) -> _ShownPair:

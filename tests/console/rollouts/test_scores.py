@@ -10,7 +10,6 @@ import pytest
 from django.test import Client
 
 from analytics.models import EvaluationTask, Evaluator
-from analytics.online_evaluations.ended import TaskCounts
 from console.rollouts.scores import counted
 from core.ui.formats import MINUS
 from rollouts.models import Rollout
@@ -26,20 +25,18 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("totals")]
 
 
 @pytest.mark.parametrize(
-    ("counts", "text"),
+    ("due", "done", "missing", "text"),
     [
-        (TaskCounts(), "nothing due yet"),
-        (TaskCounts(3, 3), "3 of 3 due judged"),
-        (TaskCounts(5, 3), "3 of 5 due judged; 2 to be judged"),
-        (
-            TaskCounts(96, 84, {"no_text": 3, "judge_failed": 9}),
-            "84 of 96 due judged, 12 missing: judge failed 9, no text 3",
-        ),
-        (TaskCounts(1_000, 998, {"budget": 1}), "998 of 1,000 due judged, 1 missing: budget 1; 1 to be judged"),
+        (0, 0, {}, "nothing due yet"),
+        (3, 3, {}, "3 of 3 due judged"),
+        (5, 3, {}, "3 of 5 due judged; 2 to be judged"),
+        (96, 84, {"no_text": 3, "judge_failed": 9}, "84 of 96 due judged, 12 missing: judge failed 9, no text 3"),
+        (1_000, 998, {"budget": 1}, "998 of 1,000 due judged, 1 missing: budget 1; 1 to be judged"),
     ],
 )
-def test_counted(counts: TaskCounts, text: str) -> None:
-    assert counted(counts) == text
+def test_counted(due: int, done: int, missing: dict[str, int], text: str) -> None:
+    tasks = {"due": due, "done": done, "missing": sum(missing.values()), "missing_by_reason": missing}
+    assert counted(tasks) == text
 
 
 def judged(*, started: bool = True, **fields: Any) -> tuple[Rollout, Evaluator]:
