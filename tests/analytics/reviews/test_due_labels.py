@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -22,8 +22,9 @@ from analytics.tasks import fill_label_queues
 from core.models import Project
 from core.roles import Role
 from tests.analytics.reviews.test_queues_api import URL, next_id, path_of, person_of, score
+from tests.at_once import at_once
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import make_project
+from tests.factories.core import client_of, make_project
 from tests.factories.evaluators import make_evaluator
 from tests.factories.label_tasks import make_evaluation, make_task
 from tests.factories.reviews import queue_body
@@ -295,6 +296,31 @@ def test_labels__of_an_evaluation__are_counted(api: APIClient, project: Project,
     assert found == {"sampled": 4, "due": 2, "given": 1, "missing": 1}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_queues_and_people_at_once__each_answer_labelled_once_and_nobody_waits_for_another(project: Project) -> None:
+    evaluation = make_evaluation(make_evaluator(project))
+    for place in range(40):
+        task(evaluation, ("target", "baseline")[place % 2])
+    api = client_of(project)
+    queues = [make_label_queue(api, evaluation.evaluator, sample_size=20) for _ in range(2)]
+    queues[1].items.all().delete()
+    people = [person_of(project) for _ in range(4)]
+
+    def work(number: int) -> int:
+        queue, given = queues[number % 2], 0
+        while True:
+            fill_queues(timezone.now())
+            item = people[number].post(path_of(queue, "next"), {}, format="json").json()["item"]
+            if item is None:
+                return given
+            assert score(people[number], queue, item["id"], score_value=1).status_code == 200
+            given += 1
+
+    assert sum(at_once(4, work)) == 40
+    assert EvaluationTask.objects.filter(label=1).count() == Score.objects.count() == 40
+    assert ReviewItem.objects.values("request_id").distinct().count() == 40
+
+
 def test_second_opinion__is_asked_of_a_tenth_by_hash(evaluator: Evaluator) -> None:
     count = 20_000
     asked = sum(needs_second_person(evaluator.pk, UUID(int=place)) for place in range(count))
@@ -443,7 +469,8 @@ def test_dataset__of_a_queue__has_only_what_is_labelled(
     entries = [entry_for_one(evaluation.evaluator, project_id=str(project.pk)) for _ in range(2)]
     store(spool, *entries)
     for entry in entries:
-        task(evaluation, request_id=UUID(entry.record.request_id))
+        asked_at = datetime.fromtimestamp(entry.record.ts / 1_000_000, UTC)
+        task(evaluation, request_id=UUID(entry.record.request_id), requested_at=asked_at)
     queue = make_label_queue(api, evaluation.evaluator)
     made = api.post("/api/llm/datasets", {"name": "labelled"}, format="json").json()["id"]
     body = {"queue_id": str(queue.pk), "states": ["open", "done"]}

@@ -7,7 +7,7 @@ from django.test import Client
 
 from analytics.models import OnlineEvaluation
 from core.models import Project
-from tests.console.conftest import shown
+from tests.console.conftest import shown, text_of
 from tests.console.online_evaluations.test_online_evaluations import page, send
 from tests.factories.evaluators import make_evaluator
 from tests.factories.label_tasks import make_evaluation, make_task
@@ -20,7 +20,7 @@ def test_share__in_per_cent__is_kept_and_taken_away(editor: Client, project: Pro
     for given, share in (("5", 0.05), ("", None), ("0", None)):
         assert send(editor, project, page(row), rate="100", matched="on", label_share=given).status_code == 302
         assert OnlineEvaluation.objects.get().label_share == (None if share is None else pytest.approx(share))
-    assert b"label_share" in send(editor, project, page(row), rate="100", label_share="101").content
+    assert "label_share" in text_of(send(editor, project, page(row), rate="100", label_share="101"))
 
 
 def test_page__says_what_became_of_the_labels_and_where_to_give_more(editor: Client, project: Project) -> None:

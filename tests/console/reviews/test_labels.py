@@ -133,8 +133,8 @@ def test_review__of_a_due_label__shows_the_answer_and_neither_arm_nor_request(
     assert (answered.status_code, answered.content) == (200, PIXEL)
     item = item_of(page)
     answer = editor.post(address_of(queue), {"item": item, "choice": "1.0"}, follow=True)
-    assert "All 1 labels of this queue are given." in content_of(answer)
-    assert "Label 20 more" in content_of(answer)
+    given = content_of(answer)
+    assert "All 1 labels of this queue are given." in given and "Label 20 more" in given
     after = content_of(editor.get(address_of(queue), {"item": item}))
     assert asked in after and "big-1" in after and "version two" in after
     assert EvaluationTask.objects.get().label == 1
