@@ -1,4 +1,5 @@
-"""The plain form that most chat completions have: messages of a role and a text, and parameters of one value each.
+"""The plain form that most chat completions have: messages of a role and a text, and parameters of one value each. One
+of these is the gateway's own, the name of a managed prompt.
 
 Its decoder takes nothing else. So one look at the bytes of a request says both that it is valid and that none of what
 would give the gateway or an adapter something to do stands in it, for which a body is searched otherwise, again and
@@ -93,7 +94,6 @@ PlainRequest: Final[type[ChatCompletionRequest]] = _plain(
             "thinking",
             "models",
             "provider",
-            "prompt_config",
             "prompt_variables",
         }
     ),

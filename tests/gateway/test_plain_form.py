@@ -38,7 +38,7 @@ SPOILT: dict[str, bytes] = {
     "tool_choice": json.dumps({**PLAIN, "tool_choice": "auto"}).encode(),
     "models": json.dumps({**PLAIN, "models": []}).encode(),
     "provider": json.dumps({**PLAIN, "provider": {}}).encode(),
-    "prompt_config": json.dumps({**PLAIN, "prompt_config": "a"}).encode(),
+    "null_prompt_config": json.dumps({**PLAIN, "prompt_config": None}).encode(),
     "prompt_variables": json.dumps({**PLAIN, "prompt_variables": {}}).encode(),
     "out_of_bounds": json.dumps({**PLAIN, "temperature": 2.5}).encode(),
     "long_name": json.dumps({**PLAIN, "model": "m" * 513}).encode(),

@@ -41,6 +41,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "user": TEXT,
     "seed": st.sampled_from([0, -1, 10**30]),
     "reasoning_effort": st.sampled_from(["low", "none"]),
+    "prompt_config": st.sampled_from(["", "p"]),
 }
 PLAIN_BODIES = st.fixed_dictionaries(
     {"model": st.just("m"), "messages": st.lists(MESSAGE, min_size=1, max_size=4)}, optional=FIELDS

@@ -53,7 +53,7 @@ def test_body_of_plain_form__without_a_mark_that_it_may_have__stays(
         written = written.replace(b'"n":', rb'"\u006e":').replace(b'"user":', rb'"\u0075ser":')
     read = plain_request(written)
     marks = set(adapter.marks) - NEVER_IN_PLAIN
-    if read is None or read.stream or any(mark in written for mark in marks):
+    if read is None or read.stream or read.prompt_config is not None or any(mark in written for mark in marks):
         return
 
     request = ChatRequest("m", False, written, LazyFields(written), is_plain=True)
