@@ -24,6 +24,10 @@ def _failed(run: Run) -> bool:
     return run.failed_pairs is not None
 
 
+def _stopped(run: Run) -> bool:
+    return run.rolled_back or run.held
+
+
 def _completed(run: Run) -> bool:
     return run.completed_minute is not None
 
@@ -126,6 +130,7 @@ _ALIKE: Mapping[str, tuple[str, World]] = {
     "40 % missing, all of a language": ("3", replace(_MISSING, missing_by=MissingBy.LANGUAGE)),
     "sticky, 300 users, ICC 0.2": ("4", _STICKY),
     "sticky, and a heavy user whom the judge dislikes": ("4", replace(_STICKY, heavy=0.06)),
+    "sticky, and busy users get better answers by 30 points": ("4", replace(_STICKY, good=0.7, busy=0.3)),
 }
 """Worlds in which the arms do not differ, with their lines."""
 
@@ -193,6 +198,11 @@ def _worse() -> list[Line]:
             Line("9", f"{points} points worse, judge calibrated by 100: completes", (calibrated,), _completed, 0.0),
         ]
     labelled = World(loss=0.2, label_share=0.2)
+    for points in (50, 20):
+        sticky = World(loss=points / 100, users=300)
+        lines.append(
+            Line("9", f"{points} points worse, sticky, 300 users: rolled back or held", (sticky,), _stopped, None, True)
+        )
     lines.append(Line("9", "20 points worse, a fifth labelled: found", (labelled,), _failed, None, True, _found_by))
     return lines
 

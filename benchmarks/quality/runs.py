@@ -30,9 +30,11 @@ WEIGHTS = tuple(stage.weight for stage in DEFAULT_STAGES)
 class Run:
     """What happened. `failed_pairs` are the pairs of the first evaluator when scores rolled the rollout back,
     `passed_pairs` those when all evaluators were content, `unscored_tasks` the tasks of the arm with more of them when
-    missing scores held it. `rolled_back` is by scores or, where there are any, by other metrics."""
+    missing scores held it. `rolled_back` is by scores or, where there are any, by other metrics; `held` by scores that
+    did not roll back."""
 
     rolled_back: bool = False
+    held: bool = False
     failed_pairs: int | None = None
     unscored_tasks: int | None = None
     passed: bool = False
@@ -139,6 +141,9 @@ class _Walk:
     def _decision(self, stage: Stage, elapsed: int) -> Decision:
         if self._found.action is Action.ROLL_BACK:
             return Decision.ROLL_BACK
+        if self._found.action is Action.HOLD and not self._world.watched:
+            self.run.held = True
+            return Decision.WAIT
         decision = self._by_metrics(stage, elapsed)
         if decision is not Decision.PROMOTE:
             return decision

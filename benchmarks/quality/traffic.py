@@ -87,6 +87,11 @@ class Traffic:
             chance = rng.betavariate(world.good * _USERS_SHAPE, (1 - world.good) * _USERS_SHAPE)
             self._people.append(_Person(rng.random(), chance))
             self._activity.append(rng.paretovariate(_ACTIVITY))
+        if world.busy:
+            by_activity = sorted(range(world.users), key=self._activity.__getitem__)
+            for place, user in enumerate(by_activity):
+                shift = 0.8 * world.busy if place >= 0.8 * world.users else -0.2 * world.busy
+                self._people[user].good = min(1.0, max(0.0, self._people[user].good + shift))
         if world.heavy:
             self._activity[0] = sum(self._activity[1:]) * world.heavy / (1 - world.heavy)
             # In the target from 10 % on.

@@ -33,7 +33,8 @@ class World:
     A share of `missing` scores is missing; `hidden` of the target's alone, of bad answers first. The judge is `away`
     between two minutes, and with `late` its scores take 5 minutes in the median, with a standard deviation of 2 of
     their logarithms. With `users` allocation is sticky by user, with an intraclass correlation of 0.2; `heavy` is the
-    share of one user, of whom the judge calls half of the good answers bad.
+    share of one user, of whom the judge calls half of the good answers bad. Of the busiest fifth of the users `busy`
+    more answers are good than of the others.
 
     Evaluators have judges of their own for the same answers, which the rollout has `calibrated` by so many labels, or
     takes for right because they are `trusted`; or they are `rules`, which are right. With
@@ -55,6 +56,7 @@ class World:
     late: bool = False
     users: int = 0
     heavy: float = 0.0
+    busy: float = 0.0
     label_share: float | None = None
     calibrated: int = 0
     trusted: bool = False

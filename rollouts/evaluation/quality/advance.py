@@ -8,16 +8,18 @@ from dataclasses import replace
 from functools import reduce
 
 from rollouts.evaluation.quality.blocks import with_block, with_users
-from rollouts.evaluation.quality.clustering import ENOUGH_USERS, design_of_tasks, number_of_users
+from rollouts.evaluation.quality.clustering import NO_USERS, design_of_both, design_of_tasks
 from rollouts.evaluation.quality.counts import ArmTasks, EvaluatorTasks, QualityMinute
 from rollouts.evaluation.quality.rules import FIRST_SHARE, Basis, Evaluator
 from rollouts.evaluation.quality.state import BasisState, EvaluatorState, QualityState
-from rollouts.evaluation.statistics.clusters import ClusterSums
 from rollouts.evaluation.statistics.mixture import beginnings, begun
 from rollouts.evaluation.users import FIRST_REQUESTS, MIN_USERS
 
 MIN_TASKS = 20
 """A block closes when both arms together hold so many tasks of an evaluator. How they ended has no part in it."""
+
+EVEN_WEIGHT = 50
+"""The weight in percent of a stage in which users are compared."""
 
 _NO_TASKS = EvaluatorTasks()
 
@@ -40,9 +42,10 @@ def advance_quality(state: QualityState, minute: QualityMinute) -> QualityState:
     state = _each(state, minute.basis, lambda rule, one: _joined(one, tasks[rule.title]))
     if minute.stage < basis.stage:
         # Late tasks are a block of their own: if the arms do not differ, their requests are late alike.
-        state = _judged_late(state, minute.basis, tasks)
+        state = _judged_late(state, minute.basis, minute.stage, tasks)
     else:
-        state = _each(state, minute.basis, lambda rule, one: _opened(one, tasks[rule.title]))
+        even = _is_even(state, minute.stage)
+        state = _each(state, minute.basis, lambda rule, one: _opened(one, tasks[rule.title], even))
         state = _closed_if_full(state, minute.basis)
     after = replace(state.bases[minute.basis], last_minute=minute.minute, last_stage=minute.stage)
     return replace(state, bases={**state.bases, minute.basis: after})
@@ -107,21 +110,31 @@ def _joined(one: EvaluatorState, tasks: EvaluatorTasks) -> EvaluatorState:
         return replace(one, drifted=True)
     if tasks.baseline.clusters is None:
         return one
-    arms = tasks.baseline.clusters, tasks.target.clusters
+    arms = tasks.baseline.clusters, tasks.target.clusters or NO_USERS
     return replace(
         one,
         next_design=design_of_tasks(*arms, one.variation),
-        few_users=min(number_of_users(arm or ClusterSums()) for arm in arms) < ENOUGH_USERS,
+        common_design=design_of_both(*arms, one.variation),
     )
 
 
-def _opened(one: EvaluatorState, tasks: EvaluatorTasks) -> EvaluatorState:
+def _is_even(state: QualityState, stage: int) -> bool:
+    """Returns whether users of a stage may be compared: whether both arms have the same share of their tasks due.
+
+    Matched sampling takes as many tasks of the larger arm as of the smaller one, so that elsewhere only its busiest
+    users ever have five, and busy users may be other users.
+    """
+    return state.weights[stage - 1] == EVEN_WEIGHT
+
+
+def _opened(one: EvaluatorState, tasks: EvaluatorTasks, even: bool) -> EvaluatorState:
+    users = (tasks.target.users, tasks.baseline.users) if even else ((), ())
     return replace(
         one,
         open_target=(*one.open_target, *tasks.target.tasks),
         open_baseline=(*one.open_baseline, *tasks.baseline.tasks),
-        open_target_users=(*one.open_target_users, *tasks.target.users),
-        open_baseline_users=(*one.open_baseline_users, *tasks.baseline.users),
+        open_target_users=(*one.open_target_users, *users[0]),
+        open_baseline_users=(*one.open_baseline_users, *users[1]),
     )
 
 
@@ -154,12 +167,12 @@ def _users_closed(state: QualityState, basis: Basis) -> QualityState:
     return _each(state, basis, close)
 
 
-def _judged_late(state: QualityState, basis: Basis, tasks: Mapping[str, EvaluatorTasks]) -> QualityState:
-    waiting = state.waiting(basis)
+def _judged_late(state: QualityState, basis: Basis, stage: int, tasks: Mapping[str, EvaluatorTasks]) -> QualityState:
+    waiting, even = state.waiting(basis), _is_even(state, stage)
 
     def judge(rule: Evaluator, one: EvaluatorState) -> EvaluatorState:
         target, baseline = tasks[rule.title].target, tasks[rule.title].baseline
         judged = with_block(one, rule, target.tasks, baseline.tasks, waiting)
-        return with_users(judged, rule, target.users, baseline.users, waiting)
+        return with_users(judged, rule, target.users, baseline.users, waiting) if even else judged
 
     return _each(state, basis, judge)

@@ -123,9 +123,9 @@ def _fails(state: QualityState, rules: Iterable[Evaluator], believed: Callable[[
 
 
 def _is_believed(one: EvaluatorState) -> bool:
-    """Returns whether the tasks of sticky allocation are enough to roll back, by the rule of `assess`."""
-    known = one.next_design is not None and not one.few_users
-    independent = known and max(one.next_design or 1.0, one.block_design) < LITTLE_CLUSTERING
+    """Returns whether the tasks of sticky allocation are enough to roll back."""
+    designs = one.next_design, one.common_design, one.block_design
+    independent = all(design is not None and design < LITTLE_CLUSTERING for design in designs)
     return independent or (one.users is not None and one.users.peak >= AGREE_AT)
 
 

@@ -42,11 +42,11 @@ class EvaluatorState:
     """The evidence of one evaluator. The fields that `state.MetricState` has too mean the same; `worse` and `safe` are
     by stake.
 
-    `few_users`: an arm of sticky allocation has too few of them for their design effect to be believed. `pairs` were
-    compared, and of these `complete` had both scores. `unscored` is the evidence that more of the target's tasks are
-    missing: of tasks by odds or, with sticky allocation, of users by tilt. `labels` are those of earlier blocks and
-    `user_labels` those of earlier blocks of users, whose tasks are in blocks of both kinds. The tasks and users of the
-    open block are held as they came.
+    `common_design` is the design effect of sticky allocation over both arms together, None while it is not known.
+    `pairs` were compared, and of these `complete` had both scores. `unscored` is the evidence that more of the target's
+    tasks are missing: of tasks by odds or, with sticky allocation, of users by tilt. `labels` are those of earlier
+    blocks and `user_labels` those of earlier blocks of users, whose tasks are in blocks of both kinds. The tasks and
+    users of the open block are held as they came.
     """
 
     worse: tuple[float, ...]
@@ -61,7 +61,7 @@ class EvaluatorState:
     design: float | None = 1.0
     next_design: float | None = 1.0
     block_design: float = 1.0
-    few_users: bool = True
+    common_design: float | None = None
     variation: Variation = field(default_factory=Variation)
     strata: Strata = field(default_factory=Strata)
     users: UserState | None = None
