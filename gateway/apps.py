@@ -9,7 +9,9 @@ class GatewayConfig(AppConfig):
     @override
     def ready(self) -> None:
         # Models can be imported only once all apps are loaded.
+        from analytics.online_evaluations import default_budget
         from gateway import signals
+        from gateway.evaluations.default_budget import share_of_budget
         from gateway.experiments.gate import experiment_gate
         from gateway.shadow.gate import shadow_gate
         from gateway.shadow.services import ShadowWork
@@ -19,3 +21,4 @@ class GatewayConfig(AppConfig):
         signals.connect()
         register(Gate.EXPERIMENT, experiment_gate)
         register(Gate.SHADOW, shadow_gate, ShadowWork())
+        default_budget.register(share_of_budget)

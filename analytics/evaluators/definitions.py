@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
 import jsonschema_rs
@@ -38,9 +39,10 @@ def compiled(pattern: str, *, ignore_case: bool) -> Any:
 
 class Definition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     """The base of all kinds. `asks_a_model`: a score costs a request of the gateway. `needs_expected`: an answer
-    without an expected one cannot be scored."""
+    without an expected one cannot be scored. `waits`: the score of an answer is known so long after it."""
 
     asks_a_model: ClassVar[bool] = False
+    waits: ClassVar[timedelta] = timedelta(0)
 
     @property
     def kind(self) -> str:
@@ -223,6 +225,12 @@ class Pairwise(Definition, frozen=True, tag="pairwise"):
     sees_expected: bool = True
 
 
+class UserFeedback(Definition, frozen=True, tag="user_feedback"):
+    """No user rated the answer bad within 24 hours. Only online evaluations score by it."""
+
+    waits: ClassVar[timedelta] = timedelta(hours=24)
+
+
 Kind = (
     JsonSchema
     | Contains
@@ -236,6 +244,7 @@ Kind = (
     | Similarity
     | Judge
     | Pairwise
+    | UserFeedback
 )
 KINDS: Mapping[str, type[Definition]] = {str(kind.__struct_config__.tag): kind for kind in Kind.__args__}
 """The kinds by name."""

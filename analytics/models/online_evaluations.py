@@ -109,9 +109,9 @@ class EvaluationBudget(models.Model):
 class EvaluationTask(models.Model):
     """An answer that is due to be scored: made by the decision about the sample, before any score.
 
-    `due_at` is the end of the minute in which the request was recorded, and `position` the first 63 bits of the hash
-    that decided; tasks are judged in the order of both. `cost_usd` is what all tries cost, with what was reserved for
-    those whose worker died.
+    `due_at` is the end of the minute in which the request was recorded, a day later where users' feedback is waited
+    for, and `position` the first 63 bits of the hash that decided; tasks are judged in the order of both. `cost_usd` is
+    what all tries cost, with what was reserved for those whose worker died.
 
     `label_due` says that a person is to label the answer, which is decided with the sample, by a share of
     `label_share`. `label` is what the first person said, from 0 to 1, the best, and counts in the minute of
@@ -142,7 +142,7 @@ class EvaluationTask(models.Model):
     cost_usd = models.DecimalField(max_digits=20, decimal_places=10, default=0)
     tries = models.PositiveSmallIntegerField(default=0)
     ended_at = models.DateTimeField(null=True)
-    # A task that was put back is not taken before this time.
+    # A task that was put back, or that waits for users, is not taken before this time.
     not_before = models.DateTimeField(null=True)
     # The worker that has the task, and until when without a sign of life of it.
     claim = models.UUIDField(null=True)

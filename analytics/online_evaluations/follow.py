@@ -18,6 +18,7 @@ from django.db import transaction
 from rest_framework.exceptions import ValidationError
 
 from analytics.errors import AnalyticsLimitError
+from analytics.evaluators.selectors import KnownVersion, known_version
 from analytics.models import EvaluationTask, OnlineEvaluation
 from analytics.models.evaluators import EvaluatorState
 from analytics.models.online_evaluations import EvaluationState
@@ -98,10 +99,10 @@ def _answered(
 
 
 def _tasks(evaluation: OnlineEvaluation, rows: Sequence[Answered]) -> list[EvaluationTask]:
-    version = version_of(evaluation)
+    version = known_version(version_of(evaluation))
     tasks = []
     for minute, block in groupby(sorted(rows, key=_minute), key=_minute):
-        tasks += [_task(evaluation, version.pk, minute + _MINUTE, due) for due in _sampled(evaluation, list(block))]
+        tasks += [_task(evaluation, version, minute + _MINUTE, due) for due in _sampled(evaluation, list(block))]
     return tasks
 
 
@@ -116,14 +117,14 @@ def _sampled(evaluation: OnlineEvaluation, block: Sequence[Answered]) -> list[Du
     return sample(block, evaluation_id=evaluation.pk, evaluator_id=evaluator_id, rate=rate)
 
 
-def _task(evaluation: OnlineEvaluation, version_id: UUID, due_at: datetime, due: Due) -> EvaluationTask:
-    answered, share = due.answered, evaluation.label_share
+def _task(evaluation: OnlineEvaluation, version: KnownVersion, minute_end: datetime, due: Due) -> EvaluationTask:
+    answered, waits, share = due.answered, version.definition.waits, evaluation.label_share
     unit = answered.rollout_id if evaluation.matched else evaluation.pk
     label_due = is_label_due(unit, evaluation.evaluator_id, answered.request_id, share)
     return EvaluationTask(
         project_id=evaluation.project_id,
         evaluation=evaluation,
-        version_id=version_id,
+        version_id=version.version_id,
         request_id=answered.request_id,
         requested_at=answered.ts,
         prompt_config_id=_given(answered.prompt_config_id),
@@ -131,7 +132,8 @@ def _task(evaluation: OnlineEvaluation, version_id: UUID, due_at: datetime, due:
         rollout_id=_given(answered.rollout_id),
         rollout_stage=answered.rollout_stage,
         variant=answered.variant,
-        due_at=due_at,
+        due_at=minute_end + waits,
+        not_before=minute_end + waits if waits else None,
         position=due.position,
         label_due=label_due,
         label_share=share,

@@ -19,6 +19,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Round
 from django.utils import timezone
 
+from analytics.evaluators.definitions import Definition, UserFeedback
 from analytics.evaluators.selectors import KnownVersion, known_version
 from analytics.models import EvaluationBudget, EvaluationTask, OnlineEvaluation, Score
 from analytics.models.evaluators import EvaluatorState
@@ -35,8 +36,9 @@ MAX_TRIES = 3
 INTERRUPTED = "interrupted"
 """The reason of tasks whose workers died again and again."""
 
-_JUDGE, _CODE = "llm_judge", "code"
+_JUDGE, _CODE, _USER = "llm_judge", "code", "user"
 _PLACES = 10
+_AHEAD = timedelta(minutes=2)
 _TASKS_AT_ONCE = 500
 
 
@@ -69,14 +71,15 @@ def tidy(now: datetime) -> None:
     _free_abandoned(now)
     waiting = EvaluationTask.objects.filter(state=TaskState.DUE, claim=None)
     _skip(waiting.filter(due_at__lt=now - PATIENCE), SkipReason.TOO_OLD, now)
-    evaluations = OnlineEvaluation.objects.filter(pk__in=_with_due())
-    disabled = evaluations.filter(
+    # One after the other: a day of waiting for users is a long queue, and an index finds what one evaluation has due.
+    disabled = OnlineEvaluation.objects.filter(
         ~Q(state=EvaluationState.ACTIVE) | ~Q(evaluator__state=EvaluatorState.ACTIVE)
-    ).values_list("pk", flat=True)
-    _skip(waiting.filter(evaluation__in=list(disabled)), SkipReason.DISABLED, now)
-    spent = EvaluationBudget.objects.filter(month=month_of(now), spent_out_at__isnull=False)
-    spent_out = spent.filter(evaluation__in=_with_due()).values_list("evaluation_id", flat=True)
-    _skip(waiting.filter(evaluation__in=list(spent_out)), SkipReason.BUDGET, now)
+    )
+    for evaluation_id in disabled.values_list("pk", flat=True):
+        _skip(waiting.filter(evaluation=evaluation_id), SkipReason.DISABLED, now)
+    spent_out = EvaluationBudget.objects.filter(month=month_of(now), spent_out_at__isnull=False)
+    for evaluation_id in spent_out.values_list("evaluation_id", flat=True):
+        _skip(waiting.filter(evaluation=evaluation_id), SkipReason.BUDGET, now)
 
 
 def claim_batch(now: datetime, size: int) -> Batch | None:
@@ -134,8 +137,12 @@ def put_back(task: EvaluationTask, *, until: datetime, cost: Decimal = NOTHING, 
 
 def postpone(project_id: UUID, until: datetime) -> None:
     """Lets everything of a project wait that no worker has."""
-    waiting = EvaluationTask.objects.filter(project_id=project_id, state=TaskState.DUE, claim=None)
-    _update_all(waiting.filter(Q(not_before=None) | Q(not_before__lt=until)), not_before=until)
+    _postpone(EvaluationTask.objects.filter(project_id=project_id), until)
+
+
+def postpone_evaluation(evaluation_id: UUID, until: datetime) -> None:
+    """Lets everything of an evaluation wait that no worker has."""
+    _postpone(EvaluationTask.objects.filter(evaluation=evaluation_id), until)
 
 
 def known_scores(tasks: Sequence[EvaluationTask]) -> dict[int, Score]:
@@ -159,12 +166,13 @@ def version_of(task: EvaluationTask) -> KnownVersion:
 
 def _open(now: datetime) -> QuerySet[EvaluationTask]:
     waiting = EvaluationTask.objects.filter(state=TaskState.DUE, claim=None)
-    return waiting.filter(Q(not_before=None) | Q(not_before__lte=now))
+    # The bound keeps the search from reading what waits for users, a day ahead.
+    return waiting.filter(Q(not_before=None) | Q(not_before__lte=now), due_at__lte=now + _AHEAD)
 
 
-def _with_due() -> list[UUID]:
-    rows = EvaluationTask.objects.filter(state=TaskState.DUE).order_by()
-    return list(rows.values_list("evaluation_id", flat=True).distinct())
+def _postpone(tasks: QuerySet[EvaluationTask], until: datetime) -> None:
+    waiting = tasks.filter(state=TaskState.DUE, claim=None, due_at__lte=until + _AHEAD)
+    _update_all(waiting.filter(Q(not_before=None) | Q(not_before__lt=until)), not_before=until)
 
 
 def _skip(tasks: QuerySet[EvaluationTask], reason: SkipReason, now: datetime) -> None:
@@ -173,7 +181,9 @@ def _skip(tasks: QuerySet[EvaluationTask], reason: SkipReason, now: datetime) ->
 
 def _update_all(tasks: QuerySet[EvaluationTask], **values: object) -> None:
     """Updates tasks that fall out of the query by it, but for those that somebody else changes at this moment."""
-    while _update(tasks.order_by("pk"), _TASKS_AT_ONCE, **values) == _TASKS_AT_ONCE:
+    # By key, PostgreSQL would read all tasks that there ever were.
+    in_order = tasks.order_by("due_at", "position", "pk")
+    while _update(in_order, _TASKS_AT_ONCE, **values) == _TASKS_AT_ONCE:
         pass
 
 
@@ -237,6 +247,12 @@ def _free(cost: Decimal) -> dict[str, object]:
     }
 
 
+def _evaluator_type(definition: Definition) -> str:
+    if isinstance(definition, UserFeedback):
+        return _USER
+    return _JUDGE if definition.asks_a_model else _CODE
+
+
 def _score(end: End) -> NewScore:
     version = version_of(end.task)
     return NewScore(
@@ -244,7 +260,7 @@ def _score(end: End) -> NewScore:
         score_name=version.title,
         score_value=end.score if end.score is not None else 0.0,
         reason=end.text,
-        evaluator_type=_JUDGE if version.definition.asks_a_model else _CODE,
+        evaluator_type=_evaluator_type(version.definition),
         judge_model=end.judge_model,
         score_id=score_id_of(end.task),
     )

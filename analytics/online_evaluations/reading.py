@@ -26,6 +26,7 @@ class AnswerFacts:
     """How a request ended, and the verdicts of guardrails on it in JSON, empty without any."""
 
     request_id: UUID
+    session_id: str
     finish_reason: str
     completion_tokens: int
     verdicts: str
@@ -45,8 +46,9 @@ ORDER BY cityHash64(r.request_id), r.request_id LIMIT {{max_rows:UInt64}}
 """
 
 _FACTS = """
-SELECT r.request_id AS request_id, toString(r.finish_reason) AS finish_reason,
-    r.completion_tokens AS completion_tokens, r.attributes[{attribute:String}] AS verdicts
+SELECT r.request_id AS request_id, toString(r.session_id) AS session_id,
+    toString(r.finish_reason) AS finish_reason, r.completion_tokens AS completion_tokens,
+    r.attributes[{attribute:String}] AS verdicts
 FROM requests AS r
 WHERE r.project_id = {project:UUID} AND r.ts IN {times:Array(DateTime64(6, 'UTC'))}
     AND r.request_id IN {ids:Array(UUID)}

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -75,8 +75,8 @@ def list_online_evaluations(project_id: UUID) -> QuerySet[OnlineEvaluation]:
     """Returns the evaluations of a project, the latest first, each with the number of the version that scores now as
     `scoring_number`."""
     rows = OnlineEvaluation.objects.for_project(project_id).exclude(state=EvaluationState.DELETED)
-    versions = EvaluatorVersion.objects.filter(evaluator=OuterRef("evaluator")).order_by().values("evaluator")
-    newest = versions.annotate(newest=Max("number")).values("newest")
+    versions = EvaluatorVersion.objects.filter(evaluator=OuterRef("evaluator"))
+    newest = versions.order_by("-number").values("number")[:1]
     rows = rows.annotate(scoring_number=Coalesce(F("version__number"), Subquery(newest)))
     return rows.select_related("evaluator", "version").order_by("-created_at", "-id")
 
@@ -171,7 +171,7 @@ _Counted = Sequence[tuple[str, str, int]]
 def _counted(tasks: QuerySet[EvaluationTask]) -> dict[UUID, list[tuple[str, str, int]]]:
     """Returns state, reason and number of tasks, by evaluation."""
     found: dict[UUID, list[tuple[str, str, int]]] = {}
-    for one, *counted in tasks.values_list("evaluation_id", "state", "reason").annotate(count=Count("pk")):
+    for one, *counted in tasks.values_list("evaluation_id", "state", "reason").annotate(count=Count("*")):
         found.setdefault(one, []).append((counted[0], counted[1], counted[2]))
     return found
 

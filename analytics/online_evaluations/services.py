@@ -18,6 +18,7 @@ from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersion
 from analytics.evaluators.selectors import KnownVersion, get_version
 from analytics.models import SCORE_NAME_CHARACTERS, EvaluationTask, OnlineEvaluation
 from analytics.models.online_evaluations import EvaluationState, SkipReason, TaskState
+from analytics.online_evaluations.default_budget import default_budget
 from analytics.online_evaluations.errors import TooManyOnlineEvaluationsError
 from analytics.online_evaluations.money import change_budget
 from analytics.online_evaluations.selectors import get_online_evaluation
@@ -49,7 +50,7 @@ class NewOnlineEvaluation:
 def create_online_evaluation(*, project_id: UUID, new: NewOnlineEvaluation, actor: str) -> OnlineEvaluation:
     """Raises ValidationError, which names the field, and TooManyOnlineEvaluationsError."""
     known = _version(project_id, new)
-    _require_budget(known, new.monthly_budget_usd)
+    budget = _budget(known, project_id, new.monthly_budget_usd)
     now = timezone.now()
     with transaction.atomic():
         _require_room(project_id)
@@ -61,7 +62,7 @@ def create_online_evaluation(*, project_id: UUID, new: NewOnlineEvaluation, acto
             rate=new.rate,
             matched=new.matched,
             label_share=new.label_share,
-            monthly_budget_usd=new.monthly_budget_usd,
+            monthly_budget_usd=budget,
             created_by=actor,
             created_at=now,
             active_since=now,
@@ -85,7 +86,8 @@ def change_online_evaluation(
         for name in changed:
             setattr(row, name, values[name])
         number = row.version.number if row.version is not None else None
-        _require_budget(get_version(project_id, row.evaluator_id, number), row.monthly_budget_usd)
+        known = get_version(project_id, row.evaluator_id, number)
+        row.monthly_budget_usd = _budget(known, project_id, row.monthly_budget_usd)
         now = timezone.now()
         if row.state == EvaluationState.ACTIVE and not was_active:
             _require_room(project_id)
@@ -158,9 +160,16 @@ def _version(project_id: UUID, new: NewOnlineEvaluation) -> KnownVersion:
     return known
 
 
-def _require_budget(known: KnownVersion, budget: Decimal | None) -> None:
-    if known.definition.asks_a_model and budget is None:
-        raise ValidationError.of_field("monthly_budget_usd", "Must be given for an evaluator that asks a model.")
+def _budget(known: KnownVersion, project_id: UUID, given: Decimal | None) -> Decimal | None:
+    """Returns what judging may cost in a month: what is given, else the default where the evaluator asks a model.
+    Raises ValidationError where that has none."""
+    if given is not None or not known.definition.asks_a_model:
+        return given
+    found = default_budget(project_id)
+    if found is None:
+        problem = "Must be given for an evaluator that asks a model, as the project has no budget of the month."
+        raise ValidationError.of_field("monthly_budget_usd", problem)
+    return found
 
 
 def _require_room(project_id: UUID) -> None:

@@ -88,7 +88,8 @@ def _budget_field(**options: Any) -> MoneyField:
         max_value=MAX_BUDGET_USD,
         required=False,
         allow_null=True,
-        help_text="What its judging may cost in a month of UTC; needed where the evaluator asks a model.",
+        help_text="What its judging may cost in a month of UTC. Where the evaluator asks a model and none is given, a"
+        " tenth of the project's budget at this time; needed where that has none.",
         **options,
     )
 

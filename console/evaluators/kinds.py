@@ -25,6 +25,7 @@ KIND_TITLES: Mapping[str, str] = {
     "similarity": "Is like the expected answer",
     "judge": "Gets good grades of a judge",
     "pairwise": "Is better than another answer",
+    "user_feedback": "Is not rated bad by users",
 }
 
 _MODELS: dict[str, Any] = {"list": "models", "autocomplete": "off"}
@@ -217,6 +218,10 @@ class PairwiseForm(KindForm):
     sees_expected = forms.BooleanField(required=False, initial=True, label="The judge sees the expected answer")
 
 
+class UserFeedbackForm(KindForm):
+    """It has nothing to choose: a rating of 1 or 2 within 24 hours is a bad one."""
+
+
 KIND_FORMS: Mapping[str, type[KindForm]] = {
     "json_schema": JsonSchemaForm,
     "contains": ContainsForm,
@@ -230,6 +235,7 @@ KIND_FORMS: Mapping[str, type[KindForm]] = {
     "similarity": SimilarityForm,
     "judge": JudgeForm,
     "pairwise": PairwiseForm,
+    "user_feedback": UserFeedbackForm,
 }
 
 

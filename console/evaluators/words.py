@@ -18,6 +18,7 @@ from analytics.evaluators.definitions import (
     Regex,
     Similarity,
     ToolCall,
+    UserFeedback,
 )
 
 _ANY_CASE = ", in capitals or small letters"
@@ -106,6 +107,11 @@ def _judge(definition: Judge) -> str:
 @in_words.register
 def _pairwise(definition: Pairwise) -> str:
     return f"{_asked(definition.model)} is asked of two answers, in both orders: {definition.question}"
+
+
+@in_words.register
+def _users(definition: UserFeedback) -> str:
+    return "No user rates a good answer 1 or 2 within 24 hours. Only online evaluations score by it, a day later."
 
 
 def _asked(model: str) -> str:

@@ -16,7 +16,14 @@ from typing import Any
 import msgspec
 from django.conf import settings
 
-from analytics.evaluators.definitions import Definition, JsonSchema, Judge, Pairwise, Similarity
+from analytics.evaluators.definitions import (
+    Definition,
+    JsonSchema,
+    Judge,
+    Pairwise,
+    Similarity,
+    UserFeedback,
+)
 from gateway.contract.checker_process import CheckTooLongError
 from gateway.contract.lanes import check_lanes
 from gateway.evaluations.rules import NO_EXPECTED, Answer, Score, score_by_rule
@@ -133,6 +140,11 @@ async def _by_similarity(definition: Similarity, asked: Asked, answer: Answer) -
 @_evaluate.register
 async def _by_pair(definition: Pairwise, asked: Asked, answer: Answer) -> Evaluation:
     return Evaluation(None, "needs_two_answers", "Only an experiment compares two answers.")
+
+
+@_evaluate.register
+async def _by_users(definition: UserFeedback, asked: Asked, answer: Answer) -> Evaluation:
+    return Evaluation(None, "needs_users", "Only an online evaluation counts what users say of an answer.")
 
 
 async def compare(asked: Asked, definition: Pairwise, answer: Answer, other: Mapping[str, Any]) -> Evaluation:

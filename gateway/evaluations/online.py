@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,11 +22,13 @@ import msgspec
 from django.utils import timezone
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.evaluators.definitions import UserFeedback
 from analytics.models import SCORE_NAME_CHARACTERS, EvaluationTask, Score
 from analytics.models.online_evaluations import SkipReason, TaskState
 from analytics.online_evaluations import money, queue
 from analytics.online_evaluations.money import NOTHING, Room
 from analytics.online_evaluations.queue import Batch, End
+from analytics.online_evaluations.ratings import RatedAnswer, rated_bad
 from analytics.online_evaluations.reading import AnswerFacts, answer_facts
 from analytics.queries.bodies import get_bodies
 from analytics.queries.request_cursor import RequestCursor
@@ -34,8 +37,9 @@ from core.http.tracebacks import class_and_place
 from core.processes.background_tasks import keep_running
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
+from gateway.evaluations.behind_clients import behind_clients
 from gateway.evaluations.evaluate import Asked, Evaluation, evaluate, questions_of
-from gateway.evaluations.failures import OUT_OF_BUDGET, RATE_LIMITED, is_passing, seconds_of
+from gateway.evaluations.failures import OUT_OF_BUDGET, is_limited, is_passing, is_too_long, seconds_of
 from gateway.evaluations.highest_cost import called_once, highest_cost
 from gateway.evaluations.stored import StoredAnswer, read_stored
 from gateway.guardrails.verdicts import VERDICTS, GuardrailAction, decode_verdicts
@@ -53,13 +57,15 @@ UNKNOWN_COST = "unknown_cost"
 """The reason of a task whose judge has no known price or no longest answer: the budget could not be kept."""
 NAME_TOO_LONG = "name_too_long"
 """The reason of a task whose evaluator has got a name that, with the version, no score can have."""
+TOO_MANY_TOKENS = "too_many_tokens"
+"""The reason of a task whose judge may need more tokens than background requests may use in a whole minute."""
 
 _WATCH_SECONDS = 5.0
 _SETTLE_SECONDS = 3.0
 _MAX_WAIT_SECONDS = 60.0
 _RETRY_SECONDS = 20.0
 _STORE_AWAY_SECONDS = 10.0
-_ROOM_SECONDS = 1.0
+_ROOM_SECONDS = 5.0
 
 
 def judge_due() -> bool:
@@ -104,11 +110,16 @@ class _Judging:
     """The judging of one batch."""
 
     def __init__(self, runtime: Runtime, snapshot: ProjectSnapshot, batch: Batch) -> None:
-        # Where costs are bounded, a request is one call of a provider.
-        self._runtime, self._snapshot, self._batch = runtime, called_once(snapshot), batch
+        # Where costs are bounded, a request is one call of a provider; and clients come first.
+        self._runtime, self._snapshot, self._batch = runtime, behind_clients(called_once(snapshot)), batch
         self._ends: list[End] = []
         self._storing = asyncio.Lock()
         self._pause: float | None = None
+        # The tasks with money reserved, by evaluation; the event is set when one of them is settled.
+        self._reserved: Counter[UUID] = Counter()
+        self._settled = asyncio.Event()
+        # The evaluations that have no room because of what other workers ask for.
+        self._no_room: set[UUID] = set()
 
     async def run(self) -> None:
         over = asyncio.Event()
@@ -124,6 +135,10 @@ class _Judging:
         if self._pause is not None:
             until = timezone.now() + timedelta(seconds=self._pause)
             await in_database_thread(queue.postpone, self._batch.project_id, until)
+        for evaluation_id in self._no_room:
+            # Else all that is due would be taken and put back again and again.
+            until = timezone.now() + timedelta(seconds=_ROOM_SECONDS)
+            await in_database_thread(queue.postpone_evaluation, evaluation_id, until)
 
     async def _keep_claim(self, over: asyncio.Event) -> None:
         while not over.is_set() and await in_database_thread(queue.keep_claim, self._batch.claim):
@@ -138,9 +153,12 @@ class _Judging:
                 # One answer with a defect must not keep all others from their scores.
                 logger.error("evaluation.failed task_id=%s error=%s", task.pk, class_and_place(error))
                 end = End(task, TaskState.FAILED, "internal_error", cost=task.reserved_usd)
-            if end is not None:
-                self._ends.append(end)
-                await self._store()
+            try:
+                if end is not None:
+                    self._ends.append(end)
+                    await self._store()
+            finally:
+                self._has_settled(task)
 
     async def _store(self) -> None:
         """Stores what has ended; what ends meanwhile is stored together by the next one."""
@@ -165,12 +183,34 @@ class _Judging:
         known = [bound for bound in bounds if bound is not None]
         if len(known) < len(bounds):
             return End(task, TaskState.FAILED, UNKNOWN_COST)
-        room = await in_database_thread(self._reserve, task, sum(known, NOTHING))
+        room = await self._room(task, sum(known, NOTHING))
         if room is Room.NONE:
             return End(task, TaskState.SKIPPED, SkipReason.BUDGET)
         if room is Room.LATER:
+            self._no_room.add(task.evaluation_id)
             return await self._put_back(task, _ROOM_SECONDS)
         return await self._asked(task, read.stored)
+
+    async def _room(self, task: EvaluationTask, amount: Decimal) -> Room:
+        """Reserves money for a task, after waiting for what this worker is asking for where that may leave some."""
+        while task.evaluation_id not in self._no_room:
+            settled = self._settled
+            room = await in_database_thread(self._reserve, task, amount)
+            if room is Room.RESERVED:
+                self._reserved[task.evaluation_id] += 1
+            if room is not Room.LATER:
+                return room
+            if not settled.is_set():
+                if not self._reserved[task.evaluation_id]:
+                    return Room.LATER
+                await settled.wait()
+        return Room.LATER
+
+    def _has_settled(self, task: EvaluationTask) -> None:
+        if task.reserved_in_id is not None:
+            self._reserved[task.evaluation_id] -= 1
+            self._settled.set()
+            self._settled = asyncio.Event()
 
     def _reserve(self, task: EvaluationTask, amount: Decimal) -> Room:
         room = money.reserve(task, amount, timezone.now())
@@ -188,7 +228,9 @@ class _Judging:
             return _end(task, evaluation, cost)
         if error.type == OUT_OF_BUDGET:
             return End(task, TaskState.SKIPPED, SkipReason.BUDGET, cost=cost)
-        if error.type == RATE_LIMITED:
+        if is_too_long(error):
+            return End(task, TaskState.FAILED, TOO_MANY_TOKENS, cost=cost)
+        if is_limited(error):
             # Clients come first: the project's judging waits until there is room in its limits.
             self._pause = min(max(seconds_of(error), 1.0), _MAX_WAIT_SECONDS)
             return await self._put_back(task, self._pause, cost=cost)
@@ -225,16 +267,42 @@ def _read_all(batch: Batch, *, keeps_texts: bool) -> Mapping[int, _Read]:
     # Two evaluations may have one answer due for the same version: the second waits for the score of the first.
     first = {queue.score_id_of(task): task for task in reversed(batch.tasks)}
     left = [task for task in first.values() if task.pk not in known]
-    keys = [RequestCursor(task.requested_at, task.request_id) for task in left]
+    rated = [task for task in left if isinstance(queue.version_of(task).definition, UserFeedback)]
+    read = [task for task in left if task not in rated]
     try:
-        facts = answer_facts(batch.project_id, keys, VERDICTS)
-        bodies = _bodies(batch.project_id, keys)
+        facts = answer_facts(batch.project_id, _keys(left), VERDICTS)
+        bodies = _bodies(batch.project_id, _keys(read))
     except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
         logger.warning("evaluations.postponed project_id=%s error=%s", batch.project_id, type(error).__name__)
         return found
-    for task in left:
+    for task in read:
         found[task.pk] = _read(task, facts.get(task.request_id), bodies.get(task.request_id), keeps_texts=keeps_texts)
+    found.update(_rated(batch.project_id, rated, facts))
     return found
+
+
+def _rated(project_id: UUID, tasks: Sequence[EvaluationTask], facts: Mapping[UUID, AnswerFacts]) -> Mapping[int, _Read]:
+    """Scores answers by what users said of them. No rating is no event, so that nothing is missing."""
+    answers = [
+        RatedAnswer(task.request_id, facts[task.request_id].session_id, task.requested_at)
+        for task in tasks
+        if task.request_id in facts
+    ]
+    bad = rated_bad(project_id, answers) if answers else set()
+    found = {}
+    for task in tasks:
+        if len(queue.version_of(task).title) > SCORE_NAME_CHARACTERS:
+            end = End(task, TaskState.FAILED, NAME_TOO_LONG)
+        elif task.request_id not in facts:
+            end = End(task, TaskState.SKIPPED, SkipReason.NO_TEXT)
+        else:
+            end = End(task, TaskState.DONE, score=0.0 if task.request_id in bad else 1.0)
+        found[task.pk] = _Read(end=end)
+    return found
+
+
+def _keys(tasks: Sequence[EvaluationTask]) -> list[RequestCursor]:
+    return [RequestCursor(task.requested_at, task.request_id) for task in tasks]
 
 
 def _bodies(project_id: UUID, keys: Sequence[RequestCursor]) -> Mapping[UUID, Payload]:

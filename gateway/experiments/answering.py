@@ -12,7 +12,7 @@ from analytics.request_log import quoting
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
-from gateway.evaluations.failures import DEFAULT_WAIT_SECONDS, OUT_OF_BUDGET, RATE_LIMITED, is_passing, seconds_of
+from gateway.evaluations.failures import DEFAULT_WAIT_SECONDS, OUT_OF_BUDGET, is_limited, is_passing, seconds_of
 from gateway.evaluations.highest_cost import highest_cost
 from gateway.experiments import budget, queue, reuse, slices
 from gateway.experiments.errors import UnusableItemError
@@ -111,7 +111,7 @@ class Answering:
         if error.type == OUT_OF_BUDGET:
             await shared.fail(ExperimentFailure.BUDGET, error.message)
             return True
-        if error.type == RATE_LIMITED and answer.tries < _MAX_TRIES:
+        if is_limited(error) and answer.tries < _MAX_TRIES:
             await in_database_thread(queue.put_back, answer)
             shared.pause(seconds_of(error))
             return True

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from analytics.evaluators.definitions import Definition
+from analytics.evaluators.definitions import Definition, UserFeedback
 from analytics.evaluators.selectors import KnownVersion, known_version, list_newest
 from analytics.models import EvaluatorVersion
 from analytics.models.evaluators import EvaluatorState
@@ -62,11 +62,13 @@ class ExperimentEvaluator:
 
 def resolved(project_id: UUID, given: Sequence[NewEvaluator]) -> list[ExperimentEvaluator]:
     """Returns the evaluators. Raises ValidationError for one that the project does not have or has archived, for an
-    unknown version, and for two that are the same."""
+    unknown version, for two that are the same, and for one that counts what users say."""
     versions = _versions(project_id, given)
     for index, version in enumerate(versions):
         if any(earlier.version_id == version.version_id for earlier in versions[:index]):
             raise invalid(index, "Is the same as an earlier evaluator.")
+        if isinstance(version.definition, UserFeedback):
+            raise invalid(index, "Users rate the answers that they get, and none of an experiment.", "evaluator_id")
     return [_evaluator(new, version) for new, version in zip(given, versions, strict=True)]
 
 

@@ -12,7 +12,14 @@ from core.errors import ApplicationError, ServiceUnavailableError
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
 from gateway.evaluations.evaluate import Asked, Evaluation, compare, evaluate, questions_of
-from gateway.evaluations.failures import DEFAULT_WAIT_SECONDS, OUT_OF_BUDGET, RATE_LIMITED, is_passing, seconds_of
+from gateway.evaluations.failures import (
+    DEFAULT_WAIT_SECONDS,
+    OUT_OF_BUDGET,
+    is_limited,
+    is_passing,
+    is_too_long,
+    seconds_of,
+)
 from gateway.evaluations.highest_cost import highest_cost
 from gateway.evaluations.rules import Answer
 from gateway.experiments import budget, queue, reuse, slices
@@ -135,7 +142,9 @@ class Scoring:
             cost = reserved if evaluation.cost_usd is None else evaluation.cost_usd
             error = evaluation.error
             comes_later = error is not None and (
-                error.type in (OUT_OF_BUDGET, RATE_LIMITED) or (is_passing(error) and not is_last)
+                error.type == OUT_OF_BUDGET
+                or is_limited(error)
+                or (is_passing(error) and not is_too_long(error) and not is_last)
             )
             if not comes_later:
                 _filled(score, evaluation, with_texts=shared.snapshot.settings.log_content)
@@ -146,7 +155,7 @@ class Scoring:
         if error is not None and error.type == OUT_OF_BUDGET:
             await shared.fail(ExperimentFailure.BUDGET, error.message)
             return False
-        if error is not None and error.type == RATE_LIMITED:
+        if error is not None and is_limited(error):
             await self._put_back(seconds_of(error))
             return False
         return None

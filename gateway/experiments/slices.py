@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from core.api.authentication import key_id_of
 from core.processes.database_threads import in_database_thread
+from gateway.evaluations.behind_clients import behind_clients
 from gateway.evaluations.highest_cost import called_once
 from gateway.experiments import budget, report
 from gateway.experiments.candidates import candidates_of
@@ -43,14 +44,15 @@ class Slice:
 
     def __init__(self, runtime: Runtime, snapshot: ProjectSnapshot, experiment: Experiment) -> None:
         self.runtime, self.experiment = runtime, experiment
-        # Where costs are bounded, a request is one call of a provider.
-        self.snapshot = snapshot if experiment.max_cost_usd is None else called_once(snapshot)
         self.candidates = candidates_of(experiment.candidates)
         self.evaluators = evaluators_of(experiment.evaluators)
         self.baseline = LABELS.index(experiment.baseline) if experiment.baseline else None
         self.inputs = Inputs(experiment)
         self.purse = Purse(experiment)
         self.key_id = key_id_of(experiment.created_by)
+        # Where costs are bounded, a request is one call of a provider; and clients come first.
+        bounded = snapshot if experiment.max_cost_usd is None else called_once(snapshot)
+        self.snapshot = behind_clients(bounded, self.key_id)
         self.resume_at: datetime | None = None
         self.no_room = ""
         self._until = time.monotonic() + SLICE_SECONDS

@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from analytics.evaluators.calibration.labels import Judged, judged_of, labels_of, latest_model
 from analytics.evaluators.calibration.states import LABELS_LAST
-from analytics.evaluators.definitions import Pairwise
+from analytics.evaluators.definitions import Pairwise, UserFeedback
 from analytics.evaluators.selectors import KnownVersion, known_version
 from analytics.models import SCORE_NAME_CHARACTERS, EvaluatorVersion, ReviewItem
 from analytics.models.evaluators import EvaluatorState
@@ -102,9 +102,9 @@ def _labelled_versions(now: datetime) -> QuerySet[EvaluatorVersion]:
 
 
 def _can_score(version: KnownVersion) -> bool:
-    """Returns whether it scores an answer by itself: neither by another answer nor by an expected one."""
+    """Returns whether it scores an answer by itself: neither by another answer, nor by an expected one or by users."""
     definition = version.definition
-    is_alone = not (definition.needs_expected or isinstance(definition, Pairwise))
+    is_alone = not (definition.needs_expected or isinstance(definition, Pairwise | UserFeedback))
     return is_alone and len(version.title) <= SCORE_NAME_CHARACTERS
 
 

@@ -55,6 +55,7 @@ ENTERED: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
     "similarity": ({"model": "openai/embed"}, {"model": "openai/embed"}),
     "judge": ({"model": JUDGE, **RUBRIC}, {"model": JUDGE, "sees_expected": False, "criteria": [GROUNDED]}),
+    "user_feedback": ({}, {}),
     "pairwise": ({"question": "Which?"}, {"question": "Which?", "model": "", "sees_expected": False}),
 }
 

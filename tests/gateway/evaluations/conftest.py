@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,11 +66,14 @@ class Scene:
 def scene(
     request: pytest.FixtureRequest, transactional_db: None, clickhouse: None, upstream: ScriptedServer, tmp_path: Path
 ) -> Scene:
+    return make_scene(upstream, getattr(request, "param", [status(500)]), tmp_path / "spool")
+
+
+def make_scene(upstream: ScriptedServer, steps: Sequence[Step], spool: Path) -> Scene:
     project = make_project()
     name = f"judge-{project.pk}"
-    steps: list[Step] = getattr(request, "param", [status(500)])
     script = upstream.play(name, *steps)
     row = ProviderIntegration(project=project, provider="openai", base_url=upstream.base_url(name), enabled=True)
     store_secret(row, "sk-test")
     row.save()
-    return Scene(project, client_of(project), script, tmp_path / "spool")
+    return Scene(project, client_of(project), script, spool)

@@ -259,7 +259,7 @@ def test_judge__that_keeps_failing__fails_after_three_tries(scene: Scene) -> Non
 @pytest.mark.parametrize("scene", [[graded()]], indirect=True)
 def test_rate_limit__lets_judging_wait_for_clients(scene: Scene) -> None:
     evaluation_id = judge(scene)
-    make_settings(scene.project, rate_limit_enabled=True, rate_limit_rpm=1)
+    make_settings(scene.project, rate_limit_enabled=True, rate_limit_rpm=2)
     for _ in range(3):
         scene.answered()
     take_samples()
