@@ -18,7 +18,15 @@ from typing_extensions import override
 
 from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint
-from benchmarks.targets.ours import Ours, OursLimits, add_integration, add_prompt, roll_out, set_limits
+from benchmarks.targets.ours import (
+    Ours,
+    OursLimits,
+    add_integration,
+    add_prompt,
+    begin_online_evaluation,
+    roll_out,
+    set_limits,
+)
 from benchmarks.targets.surfaces import SURFACES
 from tests.services import Service, start_postgresql
 from tests.stores import shared_secrets
@@ -60,6 +68,12 @@ class Counted(Ours):
     @override
     def _bootstrap(self, manage: list[str], environment: dict[str, str], name: str = "bench") -> dict[str, str]:
         return super()._bootstrap(manage, self.environment, name)
+
+    @override
+    def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
+        super()._prepare(api, mock_port, headers)
+        # The bounds hold while every answer is due to be scored: that is the work of Celery, which does not run here.
+        begin_online_evaluation(api, headers)
 
     def start_limited(self, mock_port: int, plain: Endpoint) -> Endpoint:
         """Returns the endpoint of a second project of the running service, which has all limits set."""

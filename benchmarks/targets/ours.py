@@ -209,6 +209,13 @@ def add_integration(api: str, provider: str, base_url: str, headers: dict[str, s
     _post(f"{api}/integrations", body, headers)
 
 
+def begin_online_evaluation(api: str, headers: dict[str, str]) -> None:
+    """Has every answer be due to be scored by a rule. Requests must not notice it."""
+    rule = {"name": "names the parcel", "kind": "contains", "definition": {"value": "parcel"}}
+    evaluator = _post(f"{api}/evaluators", rule, headers)
+    _post(f"{api}/online-evaluations", {"evaluator_id": evaluator["id"], "rate": 1}, headers)
+
+
 def set_limits(api: str, headers: dict[str, str]) -> None:
     """Sets every limit of the project and of its one API key, none of them near."""
     limits = {
