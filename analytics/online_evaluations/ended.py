@@ -37,9 +37,10 @@ _ONE_SIDED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EndedTask:
-    """A task for which nothing is awaited any more. `minute` is the start of the minute in which its request was
-    recorded, and `position` the hash that decided the sample. `score` and `label` are from 0 to 1, and None where they
-    are missing; `reason` says why there is no score."""
+    """A task for which nothing is awaited any more. `minute` is the start of the minute at whose end it came due: the one
+    in which its request was recorded, or that of a day later for users' ratings. `position` is the hash that decided
+    the sample. `score` and `label` are from 0 to 1, and None where they are missing; `reason` says why there is no
+    score. `label_share` is the share of such tasks that people label."""
 
     version_id: UUID
     request_id: UUID
@@ -52,6 +53,7 @@ class EndedTask:
     reason: str = ""
     label_due: bool = False
     label: float | None = None
+    label_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ def _ended(row: EvaluationTask) -> EndedTask:
         reason=reason,
         label_due=row.label_due,
         label=_label(row),
+        label_share=row.label_share,
     )
 
 

@@ -94,9 +94,10 @@ def _check_share(entry: QualityEntry, evaluation: OnlineEvaluation, number: int)
 def _begun(
     project_id: UUID, entry: QualityEntry, known: KnownVersion, evaluation: OnlineEvaluation
 ) -> RolloutEvaluator:
-    calibration, scale = RULE, 1.0 if not known.definition.asks_a_model else None
+    calibration, scale = RULE, None if known.definition.asks_a_model else 1.0
     if known.definition.asks_a_model:
-        calibration, scale = _calibration(project_id, known)
+        standing = calibrate(project_id, known.evaluator_id, known.number).standing
+        calibration, scale = standing.state.value, standing.margin_scale
     is_calibrated = calibration in (RULE, Calibrated.CALIBRATED)
     # With 0 the rollout does not wait for labels, although people give them.
     label_share = None if entry.label_share == 0 else label_share_of(evaluation)
@@ -117,15 +118,6 @@ def _begun(
         margin_scale=scale,
         calibration=calibration,
     )
-
-
-def _calibration(project_id: UUID, known: KnownVersion) -> tuple[str, float | None]:
-    """Returns the state of a judge, and how much of a true difference it shows at least."""
-    found = calibrate(project_id, known.evaluator_id, known.number)
-    shown = found.confusion.informedness
-    if found.state is not Calibrated.CALIBRATED or shown is None or shown.low is None:
-        return found.state.value, None
-    return found.state.value, min(shown.low, 1.0)
 
 
 def _error(number: int, field: str, problem: str) -> InvalidRolloutError:

@@ -14,6 +14,7 @@ from rollouts.evaluation import (
     Assessment,
     Metric,
     State,
+    Status,
     UnknownFormulaError,
     Verdict,
     assess,
@@ -25,7 +26,7 @@ from rollouts.evaluation import (
     to_json,
 )
 from rollouts.evaluation.policy import FAIL_AT, PASS_AT
-from rollouts.evaluation.quality import QualityState, assess_quality
+from rollouts.evaluation.quality import QualityAssessment, QualityState, assess_quality
 from rollouts.models import Rollout, RolloutStage
 from rollouts.states import Stage
 from rollouts.verdicts.policies import policy_of
@@ -91,6 +92,7 @@ def verdict_figures(
         **repeated,
         **warned,
         **scores,
+        "status": overall(verdict.assessment.status, verdict.quality).value,
         "overdue": verdict.overdue,
         "stage": stage.number,
         "weight": stage.weight,
@@ -114,6 +116,13 @@ def figures_before_any(
         "overdue": False,
         "through": None,
     }
+
+
+def overall(metrics: Status, quality: QualityAssessment | None) -> Status:
+    """Returns the status of the metrics and the scores together."""
+    statuses = {metrics} if quality is None or not quality.judged else {metrics, quality.status}
+    worst_first = (Status.FAILING, Status.INCONCLUSIVE)
+    return next((one for one in worst_first if one in statuses), Status.PASSING)
 
 
 def _repeated(earlier_rollbacks: int) -> str:

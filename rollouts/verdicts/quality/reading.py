@@ -70,9 +70,11 @@ def read_quality(
         own = [one for one in evaluators if one.statistics.basis is basis]
         tasks, until = _ended(rollout, own, basis, stages, through.get(basis, began), now)
         found = minutes_of(basis, tasks, {one.version_id: one.title for one in own}, _buckets(rollout, tasks))
+        drifted = _with_another_share(own, tasks) if basis is Basis.LABELS else set()
         if found and now - calibrated_at.get(basis, began) >= _CALIBRATED_EVERY:
-            found = with_drifted(found, _drifted(rollout, own, state))
+            drifted |= _drifted(rollout, own, state)
             calibrated_at[basis] = now
+        found = with_drifted(found, drifted)
         if state.sticky:
             users, found = with_all_users(users, found, weights)
         minutes += found
@@ -167,10 +169,17 @@ def _buckets(rollout: Rollout, tasks: Sequence[EndedTask]) -> Mapping[UUID, int]
     return buckets_of(rollout.project_id, {one.request_id: one.requested_at for one in tasks})
 
 
-def _drifted(rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: QualityState) -> list[str]:
+def _with_another_share(evaluators: Sequence[RolloutEvaluator], tasks: Sequence[EndedTask]) -> set[str]:
+    """Returns the titles of the evaluators whose share of labels was changed: what corrects the scores rests on it."""
+    shares = {one.version_id: one.label_share for one in evaluators}
+    changed = {one.version_id for one in tasks if one.label_share != shares[one.version_id]}
+    return {one.title for one in evaluators if one.version_id in changed}
+
+
+def _drifted(rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: QualityState) -> set[str]:
     """Returns the titles of the judges that are not what they were, and decide nothing from now on."""
     judges = [one for one in evaluators if not one.is_rule and not state.of(one.title).drifted]
-    return [one.title for one in judges if _is_another(rollout, one)]
+    return {one.title for one in judges if _is_another(rollout, one)}
 
 
 def _is_another(rollout: Rollout, judge: RolloutEvaluator) -> bool:

@@ -33,13 +33,16 @@ class Judged:
     log: RequestLog
     monkeypatch: pytest.MonkeyPatch
 
-    def rollout(self, *entries: dict[str, Any], **fields: Any) -> Rollout:
-        """Makes and starts a rollout, as if that was two hours ago."""
+    def rollout(self, *entries: dict[str, Any], minutes_ago: int = 120, **fields: Any) -> Rollout:
+        """Makes and starts a rollout, as if that was so many minutes ago."""
         given = {"mode": "auto", "stages": STAGES, "quality": list(entries), **fields}
         rollout_id = self.api.created(**given)["id"]
         started = self.api.move(rollout_id, "start")
         assert started.status_code == 200, started.content
-        return begun(Rollout.objects.get(pk=UUID(rollout_id)), 120)
+        rollout = begun(Rollout.objects.get(pk=UUID(rollout_id)), minutes_ago)
+        # The metrics catch up by days, which is not what is looked at here.
+        RolloutEvaluation.objects.filter(rollout=rollout).update(through=this_minute() - timedelta(minutes=120))
+        return rollout
 
     def requests(self, rollout: Rollout, ago: int, *, stage: int = 1, count: int = 80) -> None:
         """Adds so many answered requests to a minute, of which the arms have their shares."""

@@ -59,7 +59,8 @@ def test_worse_answers__by_a_rule__rolled_back_at_once_with_the_figures(judged: 
     [one] = quality["evaluators"]
     assert (one["status"], one["pairs"], one["difference"]) == ("failing", 40, -1.0)
     assert one["explanation"] == "Worse: 0 % against 100 %, certain enough to roll back."
-    assert move.figures["status"] != "failing"
+    metrics = {metric["status"] for metric in move.figures["metrics"].values()}
+    assert (move.figures["status"], "failing" in metrics) == ("failing", False)
 
 
 def test_harmless_answers__required__passes_and_completes(judged: Judged, rule: OnlineEvaluation) -> None:
@@ -74,7 +75,7 @@ def test_harmless_answers__required__passes_and_completes(judged: Judged, rule: 
     judged.sampled_until(46)
     judged.look(rollout, ago=20)
     figures = verdict(rollout)
-    assert (rollout.current_stage, figures["status"], figures["reason"]) == (2, "passing", "quality_inconclusive")
+    assert (rollout.current_stage, figures["status"], figures["reason"]) == (2, "inconclusive", "quality_inconclusive")
     assert figures["explanation"].startswith("The answers are not shown to be as good yet by says seven@1 (20 of about")
     judged.scores(rollout, rule, range(40, 30, -1), GOOD, GOOD, stage=2)
     judged.sampled_until(0)

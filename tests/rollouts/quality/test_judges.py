@@ -1,0 +1,243 @@
+"""Judges in the verdict: what a calibration lets them do, and what stops them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from analytics.evaluators.calibration.calibrate import Calibration, calibrate
+from analytics.evaluators.calibration.states import Missing, Standing, State
+from analytics.models import EvaluationTask, OnlineEvaluation
+from rollouts.evaluation import from_json
+from rollouts.evaluation.quality import QualityState
+from rollouts.models import Rollout, RolloutEvaluation, RolloutQuality
+from rollouts.quality import start
+from rollouts.verdicts.quality import reading
+from tests.factories.evaluators import make_evaluator
+from tests.rollouts.quality.conftest import STAGES, Judged
+from tests.rollouts.quality.tasks import matched
+from tests.rollouts.replay import replayed_figures
+
+pytestmark = pytest.mark.django_db
+
+GOOD, BAD = [1.0] * 10, [0.0] * 10
+HALF = STAGES[1:]
+CRITERION = {
+    "name": "polite",
+    "meaning": "It is polite.",
+    "labels": [{"name": "yes", "meaning": "It is.", "score": 1}, {"name": "no", "meaning": "It is not.", "score": 0}],
+}
+
+
+@pytest.fixture
+def judge(judged: Judged) -> OnlineEvaluation:
+    project = judged.api.project
+    evaluator = make_evaluator(project, "judge", name="polite", criteria=[CRITERION], model="openai/gpt-4o")
+    return matched(project, evaluator, monthly_budget_usd=Decimal(10))
+
+
+def stands(judged: Judged, state: State, scale: float | None = None, *missing: Missing) -> None:
+    """Lets the calibration of all judges stand like this from now on."""
+    standing = Standing(state, missing, scale)
+
+    def found(*args: Any, **options: Any) -> Calibration:
+        return replace(calibrate(*args, **options), standing=standing)
+
+    judged.monkeypatch.setattr(start, "calibrate", found)
+    judged.monkeypatch.setattr(reading, "calibrate", found)
+
+
+def entry(evaluation: OnlineEvaluation, **fields: Any) -> dict[str, Any]:
+    return {"evaluator_id": str(evaluation.evaluator_id), **fields}
+
+
+def figures_of(rollout: Rollout) -> dict[str, Any]:
+    figures: dict[str, Any] = RolloutEvaluation.objects.get(rollout=rollout).verdict
+    assert replayed_figures(rollout, figures) == figures
+    return figures
+
+
+def passing_metrics(judged: Judged, rollout: Rollout) -> None:
+    for ago in range(60, 20, -1):
+        judged.requests(rollout, ago, count=400)
+
+
+def test_uncalibrated_judge__worse_answers__holds_although_a_rollback_is_asked_for(
+    judged: Judged, judge: OnlineEvaluation
+) -> None:
+    rollout = judged.rollout(entry(judge, action="roll_back"))
+    [shown] = judged.api.get(str(rollout.pk))["quality"]
+    assert (shown["action"], shown["calibration"], shown["margin_scale"]) == ("hold", "uncalibrated", None)
+    judged.requests(rollout, 40)
+    judged.scores(rollout, judge, range(40, 36, -1), BAD, GOOD)
+    judged.look(rollout)
+    figures = figures_of(rollout)
+    assert (rollout.status, figures["decision"], figures["reason"]) == ("running", "wait", "quality_failing")
+
+
+def test_uncalibrated_judge__equal_answers__never_passes(judged: Judged, judge: OnlineEvaluation) -> None:
+    rollout = judged.rollout(entry(judge, required=True), stages=HALF)
+    passing_metrics(judged, rollout)
+    judged.scores(rollout, judge, range(60, 20, -1), GOOD, GOOD)
+    judged.look(rollout)
+    figures = figures_of(rollout)
+    assert (rollout.current_stage, figures["reason"]) == (1, "quality_inconclusive")
+    assert figures["explanation"] == (
+        "The answers are not shown to be as good yet by polite@1 (its judge is not calibrated, so that it cannot pass)."
+        " Wait for more scores, or promote by hand."
+    )
+    [one] = figures["quality"]["evaluators"]
+    assert (one["status"], one["not_passing"], one["pairs"]) == ("inconclusive", "uncalibrated", 400)
+
+
+def test_calibrated_judge__equal_answers__passes_with_the_margin_that_it_shows(
+    judged: Judged, judge: OnlineEvaluation
+) -> None:
+    stands(judged, State.CALIBRATED, 0.6)
+    rollout = judged.rollout(entry(judge, required=True), stages=HALF)
+    [shown] = judged.api.get(str(rollout.pk))["quality"]
+    assert (shown["action"], shown["calibration"], shown["margin_scale"]) == ("roll_back", "calibrated", 0.6)
+    passing_metrics(judged, rollout)
+    judged.scores(rollout, judge, range(60, 20, -1), GOOD, GOOD)
+    judged.look(rollout)
+    assert (rollout.current_stage, figures_of(rollout)["reason"]) == (2, "passing")
+
+
+def test_calibrated_judge__worse_answers__rolled_back(judged: Judged, judge: OnlineEvaluation) -> None:
+    stands(judged, State.CALIBRATED, 0.6)
+    rollout = judged.rollout(entry(judge))
+    judged.requests(rollout, 40)
+    judged.scores(rollout, judge, range(40, 36, -1), BAD, GOOD)
+    judged.look(rollout)
+    assert (rollout.status, figures_of(rollout)["reason"]) == ("rolled_back", "quality_failing")
+
+
+@pytest.mark.parametrize(
+    ("state", "missing"),
+    [(State.DRIFTED, (Missing.STEADY_VERDICTS,)), (State.STALE, (Missing.JUDGE_MODEL,))],
+)
+def test_judge__that_is_another_one_in_the_middle__decides_nothing_any_more(
+    judged: Judged, judge: OnlineEvaluation, state: State, missing: tuple[Missing, ...]
+) -> None:
+    stands(judged, State.CALIBRATED, 0.6)
+    rollout = judged.rollout(entry(judge, required=True), stages=HALF)
+    judged.sampled_until(121)
+    passing_metrics(judged, rollout)
+    judged.scores(rollout, judge, range(60, 58, -1), GOOD, GOOD)
+    judged.sampled_until(50)
+    judged.look(rollout, ago=20)
+    before = figures_of(rollout)["quality"]["evaluators"][0]
+    assert (before["drifted"], before["pairs"]) == (False, 20)
+    stands(judged, state, None, *missing)
+    RolloutQuality.objects.update(calibrated_at={})
+    judged.scores(rollout, judge, range(40, 30, -1), BAD, GOOD)
+    judged.sampled_until(0)
+    judged.look(rollout)
+    figures = figures_of(rollout)
+    after = figures["quality"]["evaluators"][0]
+    assert (after["drifted"], after["not_passing"], after["pairs"]) == (True, "judge_drifted", 20)
+    assert (rollout.current_stage, figures["reason"]) == (1, "quality_inconclusive")
+
+
+def test_stale_labels_in_the_middle__the_judge_is_what_it_was(judged: Judged, judge: OnlineEvaluation) -> None:
+    stands(judged, State.CALIBRATED, 0.6)
+    rollout = judged.rollout(entry(judge, required=True), stages=HALF)
+    passing_metrics(judged, rollout)
+    stands(judged, State.STALE, None, Missing.RECENT_LABELS)
+    judged.scores(rollout, judge, range(60, 20, -1), GOOD, GOOD)
+    judged.look(rollout)
+    assert rollout.current_stage == 2
+
+
+def labelled(judged: Judged) -> OnlineEvaluation:
+    project = judged.api.project
+    evaluator = make_evaluator(project, "judge", name="polite", criteria=[CRITERION], model="openai/gpt-4o")
+    return matched(project, evaluator, monthly_budget_usd=Decimal(10), label_share=0.5)
+
+
+def label(task: EvaluationTask, value: float | None) -> None:
+    at = task.due_at + timedelta(minutes=10)
+    changes = {"label_due": True, "label": value, "labelled_at": at if value is not None else None}
+    EvaluationTask.objects.filter(pk=task.pk).update(**changes)
+
+
+def test_labels__that_find_no_difference__correct_a_judge_that_dislikes_the_target(judged: Judged) -> None:
+    sample = labelled(judged)
+    rollout = judged.rollout(entry(sample, required=True, action="roll_back"), minutes_ago=20 * 24 * 60)
+    [shown] = judged.api.get(str(rollout.pk))["quality"]
+    assert (shown["label_share"], shown["action"], shown["calibration"]) == (0.5, "roll_back", "uncalibrated")
+    judged.requests(rollout, 40)
+    long_ago = 10 * 24 * 60
+    tasks = judged.scores(rollout, sample, range(long_ago + 30, long_ago, -1), [0.6] * 10, [1.0] * 10, label_share=0.5)
+    for number, task in enumerate(tasks):
+        if number % 2:
+            label(task, 1.0)
+    judged.look(rollout)
+    figures = figures_of(rollout)
+    [one] = figures["quality"]["evaluators"]
+    assert rollout.status == "running"
+    assert (one["pairs"], one["tasks"]["target"]["labelled"]) == (300, 150)
+    assert list(figures["quality"]["through"]) == ["labels"]
+    assert one["status"] != "failing"
+
+
+def test_label__that_is_due__its_minute_waits_and_a_later_change_changes_nothing(judged: Judged) -> None:
+    sample = labelled(judged)
+    rollout = judged.rollout(entry(sample), minutes_ago=20 * 24 * 60)
+    judged.requests(rollout, 40)
+    days_ago = 3 * 24 * 60
+    first, second = judged.scores(rollout, sample, range(days_ago, days_ago - 1, -1), [1.0], [1.0], label_share=0.5)
+    for task in (first, second):
+        label(task, None)
+    judged.look(rollout, ago=2)
+    assert figures_of(rollout)["quality"]["evaluators"][0]["tasks"]["target"]["due"] == 0
+    assert state_of(rollout) == (0, 0)
+    label(first, 1.0)
+    label(second, 0.0)
+    judged.look(rollout, ago=1)
+    assert state_of(rollout) == (1, 1)
+    before = figures_of(rollout)
+    label(first, 0.0)
+    judged.look(rollout)
+    assert figures_of(rollout)["quality"]["evaluators"] == before["quality"]["evaluators"]
+
+
+def test_labels__of_another_share_in_the_middle__the_evaluator_decides_nothing_any_more(judged: Judged) -> None:
+    sample = labelled(judged)
+    rollout = judged.rollout(entry(sample, required=True), minutes_ago=20 * 24 * 60)
+    judged.requests(rollout, 40)
+    judged.scores(rollout, sample, range(40, 30, -1), BAD, GOOD, label_share=0.1)
+    judged.look(rollout)
+    [one] = figures_of(rollout)["quality"]["evaluators"]
+    assert (one["drifted"], one["pairs"]) == (True, 0)
+
+
+def test_label_share__of_0__does_not_wait_for_labels(judged: Judged) -> None:
+    sample = labelled(judged)
+    rollout = judged.rollout(entry(sample, label_share=0))
+    [shown] = judged.api.get(str(rollout.pk))["quality"]
+    assert shown["label_share"] is None
+    judged.requests(rollout, 40)
+    for task in judged.scores(rollout, sample, range(40, 36, -1), BAD, GOOD, label_share=0.5):
+        label(task, None)
+    judged.look(rollout)
+    assert figures_of(rollout)["reason"] == "quality_failing"
+
+
+def test_label_share__other_than_the_sample_has__refused(judged: Judged) -> None:
+    sample = labelled(judged)
+    response = judged.api.create(quality=[entry(sample, label_share=0.2)])
+    assert response.status_code == 400
+    [problem] = response.json()["error"]["details"]["quality.0.label_share"]
+    assert problem.startswith("The online evaluation of this evaluator has a label_share of 0.5")
+
+
+def state_of(rollout: Rollout) -> tuple[int, int]:
+    """Returns how many tasks of either arm wait in the open block."""
+    state = from_json(QualityState, RolloutQuality.objects.get(pk=rollout.pk).state)
+    [one] = state.evaluators
+    return len(state.of(one.title).open_target), len(state.of(one.title).open_baseline)
