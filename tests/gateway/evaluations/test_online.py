@@ -16,9 +16,10 @@ from analytics.clickhouse import client
 from analytics.deletion.services import delete_request
 from analytics.models import EvaluationBudget, EvaluationTask, OnlineEvaluation
 from analytics.models.online_evaluations import TaskState
-from analytics.online_evaluations import queue
+from analytics.online_evaluations import money, queue
 from analytics.queries.variants.by_record import Recorded, recorded_minutes
 from analytics.scores.sync.run import copy_due
+from gateway.evaluations.online import judge_due
 from gateway.experiments.retention import expire_judgements
 from gateway.guardrails.verdicts import VERDICTS
 from integrations.models import ModelPrice
@@ -318,6 +319,44 @@ def test_budget__spent_in_the_middle__skips_the_rest_and_more_money_goes_on(scen
     take_samples()
     judge_all()
     assert detail(scene, evaluation_id)["tasks"]["done"] == done + 1
+
+
+@pytest.mark.parametrize("scene", [[graded()]], indirect=True)
+def test_budget__that_another_worker_holds__all_of_it_waits_and_is_not_taken_again_and_again(scene: Scene) -> None:
+    evaluation_id = judge(scene, monthly_budget_usd=1)
+    for _ in range(6):
+        scene.answered()
+    take_samples()
+    held = queue.claim_batch(timezone.now(), 1)
+    assert held is not None
+    (task,) = held.tasks
+    assert money.reserve(task, Decimal(1), timezone.now()) is money.Room.RESERVED
+
+    goes_on = judge_due()
+
+    left = EvaluationTask.objects.filter(state=TaskState.DUE, claim=None)
+    assert (goes_on, left.count(), left.filter(not_before__gt=timezone.now()).count()) == (False, 5, 5)
+    assert set(left.values_list("tries", flat=True)) == {0}
+    assert scene.script.received == []
+    task.refresh_from_db()
+    queue.finish([queue.End(task, TaskState.DONE, score=1.0, cost=Decimal("0.5"))], timezone.now())
+    without_waits()
+    judge_all()
+    assert ends(evaluation_id) == [("done", "")] * 6
+
+
+@pytest.mark.parametrize("scene", [[graded(usage=DEAR)]], indirect=True)
+def test_budget__with_room_for_few_requests_at_a_time__is_used_without_a_wait(scene: Scene) -> None:
+    # A request reserves less than half a cent, and costs a quarter.
+    evaluation_id = judge(scene, monthly_budget_usd=0.045)
+    ModelPrice.objects.update(output_cost_per_1m=0)
+    for _ in range(16):
+        scene.answered()
+    take_samples()
+
+    judge_all()
+
+    assert ends(evaluation_id) == [("done", "")] * 16
 
 
 @pytest.mark.parametrize("scene", [[graded()]], indirect=True)
