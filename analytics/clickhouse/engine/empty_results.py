@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from analytics.clickhouse.engine.native_blocks import Column
 
 _MAX_QUERIES = 512
-_MAX_TEXT = 20_000
+_MAX_CHARACTERS = 20_000
 # A parameter that names a column or a table decides on the columns, and one that is a column by itself on its name.
 _NAMES = re.compile(r"\{\s*\w+\s*:\s*Identifier\s*\}")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.]*\Z")
@@ -40,9 +40,9 @@ class EmptyResults:
     ) -> tuple[Column, ...]:
         """Returns the columns of a query, as `describe` gives them. `session` are the statements in whose session it is
         asked."""
-        if len(text) > _MAX_TEXT or _NAMES.search(text):
-            return describe()
         key = (text, *session, *(part for setting in sorted(settings.items()) for part in setting))
+        if sum(map(len, key)) > _MAX_CHARACTERS or _NAMES.search(text):
+            return describe()
         with self._lock:
             if key in self._columns:
                 self._columns.move_to_end(key)
