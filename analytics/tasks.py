@@ -8,6 +8,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from analytics.deletion.services import finish_due
+from analytics.deletion.vocabulary import forget_all_words
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.online_evaluations.follow import follow_log
 from analytics.reconciliation.services import reconcile
@@ -31,8 +32,10 @@ def copy_scores() -> None:
 
 @shared_task(name="analytics.reconcile_rollups")
 def reconcile_rollups() -> None:
-    """Reconciles the latest days once a night; `manage.py reconcile_rollups` reconciles older ones."""
+    """Reconciles the latest days once a night; `manage.py reconcile_rollups` reconciles older ones. Words of deleted
+    texts go as well."""
     try:
+        forget_all_words()
         reconcile(days=_NIGHTLY_DAYS)
     except (AnalyticsUnavailableError, AnalyticsLimitError, RepairBusyError) as error:
         # A failed run leaves unknown whether figures differ; the next night compares the same days again.

@@ -147,10 +147,10 @@ def _missing() -> list[Migration]:
 
 
 def _apply_missing(lease: Lease, applied: list[str]) -> None:
-    text_indexes = text_index.clauses() if _has_text_indexes() else ""
+    clauses = text_index.clauses(known=_has_text_indexes())
     # The ledger is read again, because the former holder of the lease may have applied some.
     for migration in _missing():
-        for statement in () if migration.is_done() else migration.statements(text_indexes=text_indexes):
+        for statement in () if migration.is_done() else migration.statements(**clauses):
             lease.check()
             _run(statement, lease)
             _wait_for_inserts(statement)
@@ -218,7 +218,7 @@ def _has_text_indexes() -> bool:
         "hasAnyTokens('text', {any:Array(String)}, {by:String})"
     )
     try:
-        client.execute(probe, {"all": ["text"], "any": text_index.fours("tex"), "by": text_index.TOKENS})
+        client.execute(probe, {"all": ["text"], "any": ["text", "word"], "by": text_index.WORD_TOKENS})
     except AnalyticsQueryError:
         return False
     return True

@@ -1,17 +1,24 @@
 """The text that a search reads, one folded text per request, and its indexes, as the schema and the queries need them.
 
-The indexes hold every four characters in a row of the folded text, so that a part of a word is found as fast as a
-word. Three characters are found by all the fours that they begin, which are known where the fourth is an ASCII
-character; where it is another, an index of their own has them. A third index has every two characters of scripts
-written without spaces, where two are a word. The expressions of the indexes and of the queries have to be the same to
-the letter, or ClickHouse reads the texts instead.
+One index has the words of the folded text, which takes a fifth of what an index of any four letters took when a record
+is stored. A search asks for parts of words, so that the table `vocabulary` has every word that a project's texts have,
+once, and an index of every three characters of them: the words of a part are looked up there, and then the texts of
+those words. Phrases are often of words that most texts have, so that a second index has where words meet: the end of
+each and the beginning of the next. A third has every three characters of what is too long for a word, such as base64.
+The vocabulary leaves that out, because a look-up would find a thousand of any size. A fourth has every two characters
+of scripts written without spaces, where two are a word. The expressions of the indexes and of the queries have to be
+the same to the letter, or ClickHouse reads the texts instead.
 """
 
 from __future__ import annotations
 
-LETTERS = 4
-FEW_LETTERS = 3
+LETTERS = 3
 IDEOGRAPHS = 2
+# The number of characters at the end of a word and at the beginning of the next that tell where they meet.
+MEETING = 2
+# Words of more bytes are not in the vocabulary, where the empty word says that texts have some. Hashes of 128 and 160
+# bits in hexadecimal digits are shorter.
+LONGEST = 48
 # The code points of scripts that write no spaces between words: Thai, Hangul, kana and the ideographs. They are
 # numbers, so that ClickHouse and Python mean the same characters.
 UNSPACED = (
@@ -19,11 +26,10 @@ UNSPACED = (
     (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
 )  # fmt: skip
 
-TOKENS = f"ngrams({LETTERS})"
-FEW_TOKENS = f"ngrams({FEW_LETTERS})"
+WORD_TOKENS = "splitByNonAlpha"
+PAIR_TOKENS = "array"
+PART_TOKENS = f"ngrams({LETTERS})"
 UNSPACED_TOKENS = f"ngrams({IDEOGRAPHS})"
-# The ASCII characters that a folded text may have.
-FOLDED_ASCII = "".join(chr(code) for code in range(128) if not chr(code).isupper())
 
 
 def folded(expression: str) -> str:
@@ -41,39 +47,54 @@ def folded(expression: str) -> str:
 # Three letters are replaced: i with a combining dot (a lowered capital dotted I), dotless i, and the final sigma.
 FOLDED_LETTERS = (("i\u0307", "i"), ("\u0131", "i"), ("\u03c2", "\u03c3"))
 
-# The zero byte between prompt and completion keeps words and phrases from reaching across, and the one at the end lets
-# a character follow on every three.
+# The zero byte between prompt and completion keeps words and phrases from reaching across. The one at the end does
+# nothing any more: without it the index of ideographs would have another expression, and stores would make it anew.
 _BOTH = r"concat(prompt, '\0', completion, '\0')"
 TEXT = folded(_BOTH)
-# A text of ASCII alone has nothing for the two other indexes, so the regular expressions get an empty one in its place:
-# they were a tenth of what a record cost the engine.
-_BOTH_BEYOND_ASCII = f"if(isValidASCII(prompt) AND isValidASCII(completion), '', {_BOTH})"
-# The pattern matches every three characters that are followed by one beyond ASCII, and few others: runs of such
-# characters, up to three characters before each run, and gaps of one or two characters between runs.
-_BEYOND_ASCII = r"[\\x00-\\x7F]{0,3}[^\\x00-\\x7F]+(?:[\\x00-\\x7F]{1,2}[^\\x00-\\x7F]+)*"
+# A text of ASCII alone skips the regular expressions, which were a tenth of what a record cost the engine.
+_ASCII = "isValidASCII(prompt) AND isValidASCII(completion)"
 _UNSPACED = "".join(rf"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in UNSPACED)
 
-BEYOND_ASCII_TEXT = folded(rf"arrayStringConcat(extractAll({_BOTH_BEYOND_ASCII}, '{_BEYOND_ASCII}'), '\0')")
-UNSPACED_TEXT = f"replaceRegexpAll({_BOTH_BEYOND_ASCII}, '[^{_UNSPACED}]+', ' ')"
+# The characters of the index of ideographs separate words. All others beyond ASCII belong to one.
+_SPACED = folded(f"replaceRegexpAll({_BOTH}, '[{_UNSPACED}]+', ' ')")
+WORDS_TEXT = f"if({_ASCII}, lower({_BOTH}), {_SPACED})"
+UNSPACED_TEXT = f"replaceRegexpAll(if({_ASCII}, '', {_BOTH}), '[^{_UNSPACED}]+', ' ')"
+WORDS = f"tokens({WORDS_TEXT}, '{WORD_TOKENS}')"
+WORD = f"if(length(any_word) > {LONGEST}, '', any_word)"
+LONG_TEXT = f"arrayStringConcat(arrayFilter(word -> length(word) > {LONGEST}, {WORDS}), ' ')"
+PAIRS = (
+    f"arrayMap((a, b) -> concat(rightUTF8(a, {MEETING}), ' ', leftUTF8(b, {MEETING})),"
+    f" arrayPopBack({WORDS}), arrayPopFront({WORDS}))"
+)
 
 # Packed posting lists take two thirds of the space.
 _PACKED = "posting_list_codec = 'bitpacking'"
-_INDEXES = {
-    "i_letters": f"{TEXT} TYPE text(tokenizer = {TOKENS}, {_PACKED})",
-    "i_few_letters": f"{BEYOND_ASCII_TEXT} TYPE text(tokenizer = {FEW_TOKENS}, {_PACKED})",
+INDEXES = {
+    "i_words": f"{WORDS_TEXT} TYPE text(tokenizer = {WORD_TOKENS}, {_PACKED})",
+    "i_long_words": f"{LONG_TEXT} TYPE text(tokenizer = {PART_TOKENS}, {_PACKED})",
+    "i_word_pairs": f"{PAIRS} TYPE text(tokenizer = {PAIR_TOKENS}, {_PACKED})",
     "i_ideographs": f"{UNSPACED_TEXT} TYPE text(tokenizer = {UNSPACED_TOKENS}, {_PACKED})",
 }
-NAMES = frozenset(_INDEXES)
+NAMES = frozenset(INDEXES)
+_PARTS = f"word TYPE text(tokenizer = {PART_TOKENS}, {_PACKED})"
 
 
-def fours(three: str) -> list[str]:
-    """Returns the fours that begin with these three characters and end with an ASCII character."""
-    return [three + character for character in FOLDED_ASCII]
+def clauses(*, known: bool = True) -> dict[str, str]:
+    """Returns what stands for `$text_indexes` in the schema of `payloads`, and for the other names in the migration
+    that makes `vocabulary`. A server that does not know such indexes gets none, and a vocabulary without words.
 
-
-def clauses() -> str:
-    """Returns the index clauses of `payloads`, which stand for `$text_indexes` in its schema.
-
-    A migration that makes the table anew copies them with `CREATE TABLE … AS payloads`.
+    A migration that makes a table anew copies its indexes with `CREATE TABLE … AS payloads`.
     """
-    return "".join(f"INDEX {name} {clause},\n    " for name, clause in _INDEXES.items())
+    if not known:
+        none = {"text_indexes": "", "part_index": "", "add_words": ""}
+        return {**none, "words": "CAST([], 'Array(String)')", "word": WORD}
+    return {
+        "text_indexes": "".join(f"INDEX {name} {clause},\n    " for name, clause in INDEXES.items()),
+        "part_index": f",\n    INDEX i_parts {_PARTS}",
+        "add_words": "".join(
+            f",\n    ADD INDEX IF NOT EXISTS {name} {INDEXES[name]} FIRST"
+            for name in ("i_word_pairs", "i_long_words", "i_words")
+        ),
+        "words": WORDS,
+        "word": WORD,
+    }

@@ -23,6 +23,7 @@ from analytics.clickhouse import client
 from analytics.clickhouse.rollups import list_rollups
 from analytics.deletion.references import QUOTING, add_references, next_references, note_searched, parameters_of
 from analytics.deletion.subject import Subject, spans_of
+from analytics.deletion.vocabulary import Piece, forget_words, pieces_of, subtract_words
 from analytics.errors import RepairBusyError
 from analytics.models import Deletion, DeletionBatch
 from analytics.reconciliation.comparison import LIMITS
@@ -37,7 +38,7 @@ _REQUESTS_AT_ONCE = 10_000
 
 class Plan(msgspec.Struct, frozen=True):
     """The requests of a batch: their ids, the range of time in which they were made, and the keys of the figures that
-    name them."""
+    name them. `pieces` are those in which the words of their texts are subtracted, None before they are known."""
 
     ids: tuple[UUID, ...]
     first: datetime
@@ -45,6 +46,7 @@ class Plan(msgspec.Struct, frozen=True):
     drop_dates: tuple[date, ...]
     sessions: tuple[str, ...]
     users: tuple[str, ...]
+    pieces: tuple[Piece, ...] | None = None
 
     @property
     def scope(self) -> dict[str, Any]:
@@ -105,7 +107,9 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
     """
     plan = msgspec.convert(batch.plan, Plan)
     scope = {**plan.scope, "project": project_id}
+    subtract_words(_IN_BATCH, scope, plan.ids, _pieces(batch, plan, scope), token=f"vocabulary-{batch.pk}")
     delete_where("payloads", _IN_BATCH, scope)
+    forget_words(project_id)
     delete_where("otel_traces", *spans_of(project_id, plan.ids, plan.first, plan.last))
     sql = f"SELECT {', '.join(ANONYMISED)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"
     rows = client.execute(sql, scope, settings=LIMITS, fresh=("requests",))
@@ -114,6 +118,16 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
     _repair_figures(project_id, plan, known_to_differ=is_first_try)
     batch.delete()
     return len(plan.ids)
+
+
+def _pieces(batch: DeletionBatch, plan: Plan, scope: Mapping[str, Any]) -> tuple[Piece, ...]:
+    """Returns the pieces of the batch's texts, which are stored before the first of them is subtracted."""
+    if plan.pieces is not None:
+        return plan.pieces
+    pieces = pieces_of(_IN_BATCH, scope, plan.ids)
+    batch.plan = msgspec.to_builtins(msgspec.structs.replace(plan, pieces=pieces))
+    batch.save(update_fields=["plan"])
+    return pieces
 
 
 def delete_where(table: str, where: str, parameters: dict[str, Any]) -> int:

@@ -19,7 +19,7 @@ from analytics.queries import visible
 from analytics.queries.recent import recent_start_of_newest, start_of_newest
 from analytics.queries.request_filters import RequestFilter, conditions_of
 from analytics.queries.requests import RequestRow, get_requests
-from analytics.queries.search_terms import Tokens, tokens
+from analytics.queries.search_terms import Part, Tokens, letters, tokens
 
 PREVIEW_CHARACTERS = 240
 # The maximum number of texts that a query reads when no index helps: a query of very short words, or any on a server
@@ -35,6 +35,9 @@ _LOOK_FIRST_AT = 20_000_000
 _LOOK_FIRST_AT_FILTERED = 20_000
 # The maximum number of possible matches that are looked up by their keys.
 _FEW = 1_000
+# A part of more words than this is looked for in the texts themselves, the newest first: so many words are in many
+# texts, and each of them would be looked up in every part of the index.
+_MAX_WORDS = 1_000
 _REPEAT_PROBE_SECONDS = 60.0
 
 _FROM = " AND ts >= {start:DateTime64(6, 'UTC')}"
@@ -120,6 +123,26 @@ class _Index:
 
 
 @dataclass(frozen=True)
+class _Words:
+    part: int
+    words: list[str]
+
+
+@dataclass(frozen=True)
+class _Vocabulary:
+    """The words that have each part of a search, one more than _MAX_WORDS when there are more. `lacks_long` tells if
+    texts have words that are too long for the vocabulary."""
+
+    words: list[list[str]]
+    lacks_long: bool
+
+    @property
+    def has_all(self) -> bool:
+        """False when no text can have some part."""
+        return self.lacks_long or all(self.words)
+
+
+@dataclass(frozen=True)
 class _Stretch:
     """A range of time; None as an end means unbounded."""
 
@@ -146,9 +169,12 @@ def search(project_id: UUID, filters: SearchFilter, *, limit: int) -> Found:
     """Returns the newest matches. Raises AnalyticsLimitError for a query of frequent pieces that match almost nowhere,
     which takes too long."""
     terms = _fold(filters.terms)
-    found_by = tokens(terms) if _has_indexes() else Tokens([], [], [])
+    found_by = tokens(terms) if _has_indexes() else Tokens([], [], [], [], is_indexed=False)
     since = None if found_by else _start_of_recent(project_id, filters)
-    question = _question(project_id, filters, terms, found_by)
+    vocabulary = _look_up(project_id, found_by.parts)
+    if not vocabulary.has_all:
+        return Found([], more=False, searched_since=None, folded_terms=terms)
+    question = _question(project_id, filters, terms, found_by, vocabulary)
     matches = _newest_first(question, since=since, limit=limit + 1)
     shown = matches[:limit]
     rows = {row.request_id: row for row in get_requests(project_id, [(match.ts, match.request_id) for match in shown])}
@@ -174,9 +200,36 @@ def _start_of_recent(project_id: UUID, filters: SearchFilter) -> datetime | None
     return rows[0].ts if rows else None
 
 
-def _question(project_id: UUID, filters: SearchFilter, terms: Sequence[str], found_by: Tokens) -> _Question:
+def _look_up(project_id: UUID, parts: Sequence[Part]) -> _Vocabulary:
+    """Looks up the words of the project's texts that have each part."""
+    if not parts:
+        return _Vocabulary([], lacks_long=False)
+    params: dict[str, Any] = {"project": project_id}
+    queries = [
+        f"SELECT toUInt8({len(parts)}) AS part, groupUniqArray(1)(word) AS words FROM vocabulary"
+        " PREWHERE project_id = {project:UUID} AND word = ''"
+    ]
+    for index, part in enumerate(parts):
+        queries.append(
+            f"SELECT toUInt8({index}) AS part, groupUniqArray({_MAX_WORDS + 1})(word) AS words FROM vocabulary"
+            f" PREWHERE project_id = {{project:UUID}}"
+            f" AND hasAllTokens(word, {{letters{index}:Array(String)}}, '{text_index.PART_TOKENS}')"
+            f" WHERE word LIKE {{like{index}:String}}"
+        )
+        # A word has neither `%` nor `_` nor a backslash.
+        params[f"like{index}"] = f"{'%' * part.open_before}{part.text}{'%' * part.open_after}"
+        params[f"letters{index}"] = letters(part)
+    sql = " UNION ALL ".join(queries)
+    rows = client.query(sql, params, row=_Words, name="search.words", database_settings=_INDEX_FIRST)
+    *words, long_words = [row.words for row in sorted(rows, key=lambda row: row.part)]
+    return _Vocabulary(words, lacks_long=bool(long_words))
+
+
+def _question(
+    project_id: UUID, filters: SearchFilter, terms: Sequence[str], found_by: Tokens, vocabulary: _Vocabulary
+) -> _Question:
     narrow, params = _conditions(project_id, end=filters.end)
-    indexed, token_params = _indexed(found_by)
+    indexed, token_params = _indexed(found_by, vocabulary)
     narrow += indexed
     params |= token_params
     exact = " AND ".join(f"position({TEXT}, {{term{index}:String}}) > 0" for index in range(len(terms)))
@@ -187,19 +240,28 @@ def _question(project_id: UUID, filters: SearchFilter, terms: Sequence[str], fou
     return _Question(project_id, narrow, exact, params, filters)
 
 
-def _indexed(found_by: Tokens) -> tuple[str, dict[str, Any]]:
+def _indexed(found_by: Tokens, vocabulary: _Vocabulary) -> tuple[str, dict[str, Any]]:
     """Returns the conditions that the text indexes answer without reading texts."""
     where, params = "", dict[str, Any]()
-    if found_by.letters:
-        where += f" AND hasAllTokens({TEXT}, {{letters:Array(String)}}, '{text_index.TOKENS}')"
-        params["letters"] = found_by.letters
-    for index, three in enumerate(found_by.few_letters):
-        before_ascii = f"hasAnyTokens({TEXT}, {{fours{index}:Array(String)}}, '{text_index.TOKENS}')"
-        beyond = (
-            f"hasAllTokens({text_index.BEYOND_ASCII_TEXT}, {{three{index}:Array(String)}}, '{text_index.FEW_TOKENS}')"
-        )
-        where += f" AND ({before_ascii} OR {beyond})"
-        params |= {f"fours{index}": text_index.fours(three), f"three{index}": [three]}
+    if found_by.words:
+        where += f" AND hasAllTokens({text_index.WORDS_TEXT}, {{words:Array(String)}}, '{text_index.WORD_TOKENS}')"
+        params["words"] = found_by.words
+    if found_by.pairs:
+        where += f" AND hasAllTokens({text_index.PAIRS}, {{pairs:Array(String)}}, '{text_index.PAIR_TOKENS}')"
+        params["pairs"] = found_by.pairs
+    for index, (part, words) in enumerate(zip(found_by.parts, vocabulary.words, strict=True)):
+        if len(words) > _MAX_WORDS:
+            continue
+        ways = []
+        if words:
+            any_word = f"{{part{index}:Array(String)}}, '{text_index.WORD_TOKENS}'"
+            ways.append(f"hasAnyTokens({text_index.WORDS_TEXT}, {any_word})")
+            params[f"part{index}"] = words
+        if vocabulary.lacks_long:
+            in_long = f"{{long{index}:Array(String)}}, '{text_index.PART_TOKENS}'"
+            ways.append(f"hasAllTokens({text_index.LONG_TEXT}, {in_long})")
+            params[f"long{index}"] = letters(part)
+        where += f" AND ({' OR '.join(ways)})"
     if found_by.unspaced:
         where += (
             f" AND hasAllTokens({text_index.UNSPACED_TEXT}, {{unspaced:Array(String)}}, '{text_index.UNSPACED_TOKENS}')"

@@ -5,27 +5,44 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from analytics.clickhouse.text_index import FEW_LETTERS, FOLDED_LETTERS, IDEOGRAPHS, LETTERS, UNSPACED
+from analytics.clickhouse.text_index import FOLDED_LETTERS, IDEOGRAPHS, LETTERS, MEETING, UNSPACED
 
 # A term is a part in double quotes, else a word between blanks. A single quote mark is an ordinary character.
 _PART = re.compile(r'"([^"]+)"|(\S+)')
+# A shorter term is in nearly every text.
+_MIN_CHARACTERS = 3
 # Further tokens hardly narrow a search, and each is looked up in every part of the index.
 _MAX_TOKENS = 24
-# The maximum number of terms of three characters: each costs a hundred look-ups.
-_MAX_FEW_LETTERS = 3
+# For each of these the vocabulary is asked, and the words it has are asked for.
+_MAX_PARTS = 8
+# A word as the index has them: whatever is not ASCII belongs to one.
+_WORD = re.compile(r"[0-9A-Za-z\u0080-\U0010FFFF]+")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a word of a text: its beginning, its end, or any, when it is `open` on the other sides."""
+
+    text: str
+    open_before: bool
+    open_after: bool
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokens to look up in the indexes of `analytics.clickhouse.text_index`; all empty when those cannot help."""
+    """What to look up in the indexes of `analytics.clickhouse.text_index`. All are empty when those cannot help;
+    `is_indexed` is true for terms that texts are likely to have, though the indexes know nothing of them."""
 
-    letters: list[str]
-    few_letters: list[str]
+    words: list[str]
+    pairs: list[str]
+    parts: list[Part]
     unspaced: list[str]
+    is_indexed: bool
 
     def __bool__(self) -> bool:
-        return bool(self.letters or self.few_letters or self.unspaced)
+        return self.is_indexed
 
 
 def parse(query: str) -> list[str]:
@@ -36,10 +53,20 @@ def parse(query: str) -> list[str]:
 
 def tokens(folded_terms: Sequence[str]) -> Tokens:
     """Returns tokens of case-folded terms. A text with all terms has all tokens; the reverse need not hold."""
-    letters = [token for term in folded_terms for token in _runs(term, LETTERS)]
-    few = [term for term in dict.fromkeys(folded_terms) if len(term) == FEW_LETTERS]
-    short = [term for term in folded_terms if len(term) == IDEOGRAPHS and all(map(_is_unspaced, term))]
-    return Tokens(_some(letters), few[:_MAX_FEW_LETTERS], _some(short))
+    spaced = [_without_unspaced(term) for term in folded_terms if len(term) >= _MIN_CHARACTERS]
+    by_term = [[_part(word) for word in _WORD.finditer(term)] for term in spaced]
+    found = [part for parts in by_term for part in parts]
+    pairs = [_meeting(*pair) for parts in by_term for pair in pairwise(parts) if _is_known(*pair)]
+    words = [part.text for part in found if not (part.open_before or part.open_after)]
+    parts = [part for part in dict.fromkeys(found) if part.open_before or part.open_after]
+    longest = sorted((part for part in parts if len(part.text) >= LETTERS), key=lambda part: -len(part.text))
+    unspaced = [pair for term in folded_terms for pair in _runs(term, IDEOGRAPHS) if all(map(_is_unspaced, pair))]
+    return Tokens(_some(words), _some(pairs), longest[:_MAX_PARTS], _some(unspaced), bool(found or unspaced))
+
+
+def letters(part: Part) -> list[str]:
+    """Returns the tokens of a part of a word in the index of the vocabulary."""
+    return _some(_runs(part.text, LETTERS))
 
 
 def fold(text: str) -> str:
@@ -71,6 +98,24 @@ def _fold_character(character: str) -> str:
 
 def _runs(text: str, length: int) -> list[str]:
     return [text[start : start + length] for start in range(len(text) - length + 1)]
+
+
+def _without_unspaced(term: str) -> str:
+    return "".join(" " if _is_unspaced(character) else character for character in term)
+
+
+def _part(word: re.Match[str]) -> Part:
+    """Returns a word of a term, which is open where the term ends: a text may go on with letters there."""
+    return Part(word[0], word.start() == 0, word.end() == len(word.string))
+
+
+def _is_known(before: Part, after: Part) -> bool:
+    """Returns whether the term has all characters of where two of its words meet."""
+    return not ((before.open_before and len(before.text) < MEETING) or (after.open_after and len(after.text) < MEETING))
+
+
+def _meeting(before: Part, after: Part) -> str:
+    return f"{before.text[-MEETING:]} {after.text[:MEETING]}"
 
 
 def _is_unspaced(character: str) -> bool:

@@ -1,8 +1,9 @@
 """Estimates the memory that the store's text indexes need for an insert, before its records become a batch.
 
-An index keeps, while rows are inserted, a cell for each different token of their texts and a buffer for each token of
-many rows: prose has few different tokens, whatever its size, whereas a list of hashes or random identifiers has one for
-almost each of its bytes. A batch is fixed once it was tried, so one that needs too much could never be stored.
+While rows are inserted, the store splits all their texts into words at once, and an index keeps a cell for each
+different word and a buffer for each word of many rows. Prose has few different words, whatever its size, whereas a list
+of hashes or random identifiers has nothing else, and of ideographs each two are one. A batch is fixed once it was
+tried, so one that needs too much could never be stored.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ from collections.abc import Sequence
 
 from analytics.spool.reader import Frame
 
-# What the store needs for each byte of a batch: up to twelve times its bytes, most of it for the text indexes.
+# What the store needs for each byte of a record beside its texts: up to nine times its bytes, and some for all.
 USUAL_COST = 16
-# What it needs for each byte of texts, by the share of different words in samples of them. Prose, markup and
-# programs stay below the first share. Hashes in hexadecimal digits need fifty: they have tens of thousands of tokens,
-# each in hundreds of rows. Where each byte may begin a token of its own, the cells take up to 160 bytes for it.
-_COSTS = ((0.65, USUAL_COST), (0.98, 64))
-_LARGEST_COST = 256
+# What it needs for each byte of texts: 21 for prose, up to 40 where words are single letters or digits.
+TEXT_COST, _SHORT_WORDS_COST = 32, 48
+# More than this share of other characters than letters and digits is between short words; prose has a fifth.
+_SHORT_WORDS = 0.3
+_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
+# What it needs by the share of different words in samples of texts. Prose, markup and programs stay below the first
+# share. Hashes in hexadecimal digits need 28, random identifiers 58, and ideographs 106.
+_REPEATING, _UNREPEATED = 0.65, 0.98
+_HASHES_COST, _LARGEST_COST = 64, 160
 # Texts are judged in groups, so that a few odd ones are seen among many others.
 _GROUP_BYTES = 2 << 20
 # So many that prose repeats most of them: of two thousand, it repeats an eighth. They take a millisecond for each MB.
@@ -63,11 +68,14 @@ def _cost(group: Sequence[Frame]) -> int:
     texts = b"".join([text for frame in group for text in (frame.request, frame.response)])
     words = memoryview(texts)[: len(texts) // _WORD_BYTES * _WORD_BYTES].cast("Q")
     if len(words) < _SAMPLES:
-        return USUAL_COST
+        return TEXT_COST
     # An odd step meets every part of lines of 32 or 64 bytes.
     taken = words[:: len(words) // _SAMPLES | 1].tobytes()
     sample = memoryview(taken).cast("Q").tolist()
     if taken.count(_ESCAPE) < len(taken) * _MANY_ESCAPES:
         sample = [word if word & _BEYOND_ASCII else word & _HALF for word in sample]
     share = len(set(sample)) / len(sample)
-    return next((cost for most, cost in _COSTS if share < most), _LARGEST_COST)
+    if share < _REPEATING:
+        signs = len(taken) - len(taken.translate(None, _SIGNS))
+        return TEXT_COST if signs < len(taken) * _SHORT_WORDS else _SHORT_WORDS_COST
+    return _HASHES_COST if share < _UNREPEATED else _LARGEST_COST

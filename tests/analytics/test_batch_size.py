@@ -15,9 +15,11 @@ from analytics.clickhouse import client
 from analytics.shipper.batch_size import MAX_BYTES, MAX_ROWS, BatchSize
 from analytics.shipper.columns import to_columns
 from analytics.shipper.index_memory import count_fitting
+from analytics.shipper.texts import MAX_CHARACTERS
 from analytics.spool.frames import HEADER, encode_meta
 from analytics.spool.reader import Frame
-from tests.analytics.texts import frames_of, hashes, ideographs
+from tests.analytics.requests.entries import chat
+from tests.analytics.texts import frames_of, hashes, identifiers, ideographs, letters, prose
 from tests.factories.analytics import make_entry, uuid7
 
 _STORED = st.tuples(st.integers(0, MAX_ROWS), st.integers(0, MAX_BYTES), st.floats(0, 60))
@@ -63,14 +65,14 @@ def test_size__largest_batch_of_small_records__fits_into_the_memory_of_a_query()
 
 
 @pytest.mark.usefixtures("clickhouse")
-@pytest.mark.parametrize("write", [hashes, ideographs])
-def test_size__largest_batch_of_texts_that_repeat_nothing__fits_into_the_memory_of_a_query(
+@pytest.mark.parametrize("write", [hashes, identifiers, ideographs, prose, letters])
+def test_size__largest_batch_of_texts_of_a_kind__fits_into_the_memory_of_a_query(
     settings: Settings, write: Callable[[random.Random], str]
 ) -> None:
     project = str(uuid7(0))
     frames = [
         msgspec.structs.replace(frame, meta=encode_meta(make_entry(frame.request, project_id=project).record))
-        for frame in frames_of(write, settings.CLICKHOUSE_QUERY_BYTES // 50)
+        for frame in frames_of(write, settings.CLICKHOUSE_QUERY_BYTES // 30)
     ]
     columns = to_columns(frames[: count_fitting(frames, settings.CLICKHOUSE_QUERY_BYTES)])
 
@@ -78,3 +80,21 @@ def test_size__largest_batch_of_texts_that_repeat_nothing__fits_into_the_memory_
 
     [(stored,)] = client.execute("SELECT count() FROM payloads WHERE project_id = {p:UUID}", {"p": project})
     assert stored == len(columns["request_id"]) < len(frames)
+
+
+@pytest.mark.usefixtures("clickhouse")
+@pytest.mark.parametrize("write", [identifiers, ideographs, letters])
+def test_size__one_record_of_the_longest_texts__fits_into_the_memory_of_a_query(
+    write: Callable[[random.Random], str],
+) -> None:
+    """A batch has one record at least, whatever it needs."""
+    project, chance = str(uuid7(0)), random.Random(3)
+    prompt, completion = ("".join(write(chance) for _ in range(MAX_CHARACTERS // 4_000))[:MAX_CHARACTERS] for _ in "pc")
+    entry = make_entry(**chat(prompt, completion), project_id=project)
+    frames = [Frame(0, 0, encode_meta(entry.record), entry.request, entry.response)]
+
+    client.insert_columns("ingest", to_columns(frames), token=uuid7(0))
+
+    sql = "SELECT lengthUTF8(prompt), lengthUTF8(completion) FROM payloads WHERE project_id = {p:UUID}"
+    [lengths] = client.execute(sql, {"p": project})
+    assert min(lengths) >= MAX_CHARACTERS * 0.9

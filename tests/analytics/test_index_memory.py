@@ -8,9 +8,9 @@ from itertools import accumulate
 
 import pytest
 
-from analytics.shipper.index_memory import USUAL_COST, count_fitting
+from analytics.shipper.index_memory import TEXT_COST, count_fitting
 from analytics.spool.reader import Frame
-from tests.analytics.texts import TEXT_BYTES, frames_of, hashes, identifiers, ideographs, pages, prose
+from tests.analytics.texts import TEXT_BYTES, frames_of, hashes, identifiers, ideographs, letters, pages, prose
 
 _MEMORY = 320_000_000
 
@@ -19,14 +19,14 @@ _MEMORY = 320_000_000
 def test_count__of_usual_texts__is_that_of_all_within_the_bytes_of_a_batch(
     write: Callable[[random.Random], str],
 ) -> None:
-    frames = frames_of(write, _MEMORY // USUAL_COST - 2 * TEXT_BYTES)
+    frames = frames_of(write, _MEMORY // TEXT_COST - 2 * TEXT_BYTES)
 
     assert count_fitting(frames, _MEMORY) == len(frames)
 
 
 @pytest.mark.parametrize(
     ("write", "ascii_only", "share"),
-    [(hashes, True, 64), (identifiers, True, 256), (ideographs, False, 256), (ideographs, True, 256)],
+    [(hashes, True, 64), (identifiers, True, 160), (ideographs, False, 160), (ideographs, True, 160)],
     ids=["hashes", "identifiers", "ideographs", "escaped"],
 )
 def test_count__of_texts_that_repeat_nothing__is_of_a_small_share_of_the_memory(
@@ -38,6 +38,16 @@ def test_count__of_texts_that_repeat_nothing__is_of_a_small_share_of_the_memory(
 
     ends = [0, *accumulate(frame.end - frame.start for frame in frames)]
     assert _MEMORY / 300 < ends[count] <= _MEMORY / share * 1.1
+
+
+def test_count__of_single_letters__is_smaller_than_that_of_prose() -> None:
+    """Each word has a price, however often it is there."""
+    size = _MEMORY // TEXT_COST - 2 * TEXT_BYTES
+    frames = frames_of(letters, size)
+
+    count = count_fitting(frames, _MEMORY)
+
+    assert len(frames) * 0.6 < count < len(frames) * 0.8
 
 
 def test_count__of_lines_of_one_length_that_begin_alike__sees_their_ends() -> None:

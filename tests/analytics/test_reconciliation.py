@@ -44,7 +44,8 @@ def test_rollups__after_shipping__equal_their_requests(project: UUID) -> None:
 
 
 def test_rollups__known__are_all_that_hold_figures(clickhouse: None) -> None:
-    """Rollups are recognised by engine and name of the view, so that a new one need not be named anywhere."""
+    """Rollups are recognised by engine and name of the view, so that a new one need not be named anywhere. The words of
+    texts are counted too, but cannot be had from the requests."""
     tables = {rollup.table for rollup in list_rollups()}
     views = client.execute(
         "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'MaterializedView'"
@@ -52,7 +53,7 @@ def test_rollups__known__are_all_that_hold_figures(clickhouse: None) -> None:
     )
 
     assert {"requests_minute", "requests_hourly", "requests_daily", "users_daily"} <= tables
-    assert {f"{table}_mv" for table in tables} == {name for (name,) in views}
+    assert {f"{table}_mv" for table in tables} == {name for (name,) in views} - {"vocabulary_mv"}
 
 
 def test_rollups__made_again_from_requests__equal_what_the_view_made(project: UUID) -> None:

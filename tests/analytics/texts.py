@@ -42,6 +42,11 @@ def identifiers(chance: random.Random) -> str:
     return " ".join("".join(chance.choices(letters, k=22)) for _ in range(TEXT_BYTES // 23))
 
 
+def letters(chance: random.Random) -> str:
+    """Returns one letter again and again: no text has more words, or fewer different ones."""
+    return f"{chance.choice('abcdefgh')} " * (TEXT_BYTES // 2)
+
+
 def ideographs(chance: random.Random) -> str:
     return "".join(chr(chance.randrange(0x4E00, 0x9FFF)) for _ in range(TEXT_BYTES // 3))
 

@@ -34,6 +34,7 @@ _FIXED_SETTINGS = (
     "dialect", "format_schema", "format_schema_source", "format_template_row", "format_template_resultset",
     "input_format_record_errors_file_path", "rename_files_after_processing", "url_base",
 )  # fmt: skip
+_INDEX_BYTES = "text_index_max_memory_usage_before_flush"
 _NOWHERE = (
     "user_files_path", "user_scripts_path", "format_schema_path", "dictionaries_lib_path",
     "dynamic_user_defined_executable_functions_path",
@@ -54,7 +55,9 @@ def write_configuration(directory: Path, database: str, backups: Path) -> Path:
         config,
         f"<clickhouse><users_config>{escape(str(users))}</users_config>{paths}"
         f"<storage_configuration>{disk}</storage_configuration>"
-        "<backups><allowed_disk>backups</allowed_disk></backups></clickhouse>\n",
+        "<backups><allowed_disk>backups</allowed_disk></backups>"
+        # The default is 1 GB for the index of one part, which with all else would be more than the engine may use.
+        f"<merge_tree><{_INDEX_BYTES}>{256 << 20}</{_INDEX_BYTES}></merge_tree></clickhouse>\n",
     )
     return config
 

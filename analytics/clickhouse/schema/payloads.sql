@@ -1,5 +1,5 @@
 -- Texts and bodies of requests, apart from the narrow rows and kept for 90 days at most: they are forty times the size
--- of everything else. The text indexes find texts by any four characters in a row; their clauses are in
+-- of everything else. The text indexes find texts by words, and by pairs of ideographs; their clauses are in
 -- `analytics/clickhouse/text_index.py`. Granules of 128 rows, and blocks of 8 KB in the columns that a search reads:
 -- for each request that the index leaves, a granule of five columns is read and decompressed. The usual 64 KB meant 450
 -- KB for one text of a few hundred characters. Bodies keep large blocks, which compress better: they are read for one

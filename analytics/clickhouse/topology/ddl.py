@@ -22,7 +22,7 @@ _NAME = r"`?(?P<name>[\w{}]+(?:\.\w+)?)`?"
 _VERB = (
     r"CREATE (?:OR REPLACE )?TABLE(?: IF NOT EXISTS)?|CREATE MATERIALIZED VIEW(?: IF NOT EXISTS)?"
     r"|CREATE DATABASE(?: IF NOT EXISTS)?|DROP DATABASE(?: IF EXISTS)?|DROP (?:TABLE|VIEW)(?: IF EXISTS)?"
-    r"|ALTER TABLE|TRUNCATE TABLE(?: IF EXISTS)?|DELETE FROM"
+    r"|ALTER TABLE|OPTIMIZE TABLE|TRUNCATE TABLE(?: IF EXISTS)?|DELETE FROM"
 )
 _OF_ONE = re.compile(rf"(?P<head>{_MARK}(?P<verb>{_VERB})) {_NAME}", re.DOTALL)
 _OF_TWO = re.compile(
@@ -39,7 +39,7 @@ _OF_NO_PROJECT = ("schema_migrations", "traffic_texts_")
 
 
 def is_definition(sql: str) -> bool:
-    """Returns whether a statement defines tables or changes what they hold everywhere, as DELETE does."""
+    """Returns whether a statement defines tables or changes what they hold everywhere, as DELETE and OPTIMIZE do."""
     return bool(_OF_ONE.match(sql) or _OF_TWO.match(sql))
 
 

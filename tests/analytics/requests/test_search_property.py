@@ -3,6 +3,7 @@
 # ruff: noqa: RUF001 - letters of many scripts are what is tested
 from __future__ import annotations
 
+import json
 import uuid
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from analytics.queries.search import SearchFilter, search
 from analytics.queries.search_terms import parse
 from analytics.request_log.record import SpoolEntry
 from analytics.shipper.texts import completion_text, prompt_text
+from analytics.traffic.texts import OWN_TEXTS
 from tests.analytics.requests.entries import chat
 from tests.factories.analytics import make_entry, store
 
@@ -33,9 +35,20 @@ _ALPHABETS = (
     "%_\\'\"{}[]()$?*|^`;-- \t\n",
     "\x00\ud800\udfff0123456789",
 )
-_TEXT = st.lists(st.one_of([st.text(alphabet, min_size=1, max_size=12) for alphabet in _ALPHABETS]), max_size=6).map(
-    "".join
+_WRITTEN = (
+    "Артикль 1. Все люди рождаются свободными и равными в своём достоинстве и правах; цена — 12.50 €.",
+    "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια, x=y+1, c++ και a_b.",
+    "人人生而自由，在尊严和权利上一律平等。version 10.2.3-rc1 他们赋有理性和良心。",
+    "すべての人間は、生まれながらにして自由であり、API の limit は 100% です。",
+    "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. don't",
+    "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता प्राप्त है। #42",
+    "يولد جميع الناس أحرارًا متساوين في الكرامة والحقوق. f(x) -> {'a': 1}",
+    "มนุษย์ทั้งปวงเกิดมามีอิสระ 3f2b9c1e-77aa ÇĞİŞ ıışık İstanbul",
 )
+# Longer than the words of the vocabulary.
+_LONG = st.integers(0, 3).map(lambda number: (b"%d" % number * 99).hex() + "QmFzZTY0IG9mIGEgcGljdHVyZQ")
+_PIECE = st.one_of([*(st.text(alphabet, min_size=1, max_size=12) for alphabet in _ALPHABETS), _LONG])
+_TEXT = st.lists(_PIECE, max_size=6).map("".join)
 
 
 @st.composite
@@ -103,6 +116,31 @@ def test_search__every_three_characters_of_a_text__are_found(
     for three in sorted(three for three in threes if "\x00" not in three):
         found = search(project, SearchFilter([three]), limit=10)
         assert [str(hit.request.request_id) for hit in found.hits] == [entry.record.request_id], ascii(three)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_search__fragments_of_written_texts__find_what_plain_python_finds(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Fragments are cut anywhere: within words, across them, at signs and at letters of any script."""
+    project = uuid.uuid4()
+    rows = [json.loads(line) for line in OWN_TEXTS.read_text(encoding="utf-8").splitlines()]
+    contents = [
+        message["content"] for row in rows for message in row["messages"] if isinstance(message["content"], str)
+    ]
+    texts = [*data.draw(st.lists(st.sampled_from(contents), min_size=20, max_size=40)), *_WRITTEN]
+    mine = [make_entry(**chat(text, text[::-1]), project_id=str(project)) for text in texts]
+    store(tmp_path_factory.mktemp("spool"), *mine)
+
+    for text in data.draw(st.lists(st.sampled_from(texts), min_size=25, max_size=25)):
+        start = data.draw(st.integers(0, max(0, len(text) - 2)))
+        fragment = text[start : start + data.draw(st.integers(2, 30))].replace('"', "")
+        if not fragment.strip():
+            continue
+        expected = [e.record.request_id for e in reversed(mine) if _matches(e, [fragment])]
+        found = search(project, SearchFilter([fragment]), limit=100)
+        assert [str(hit.request.request_id) for hit in found.hits] == expected, ascii(fragment)
 
 
 def test_search__marked_places__hold_the_terms(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,16 @@ import pytest
 from analytics.clickhouse import client, migrator, text_index
 from analytics.queries import search as searching
 from analytics.queries.search import SearchFilter, search
+from benchmarks import text_index_of_letters
 from tests.analytics.requests.entries import chat
 from tests.factories.analytics import make_entry, store
 
 # Searches read the sessions under deletion from the SQL database.
 pytestmark = pytest.mark.django_db
+
+
+# Longer than the words of the vocabulary.
+_LONG = "".join(f"{number:03x}" for number in range(600, 640))
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ def test_search__one_of_the_indexes_missing__reads_the_newest_texts(
     project = uuid.uuid4()
     migrator.migrate()
     _fill(tmp_path, project)
-    client.execute("ALTER TABLE payloads DROP INDEX i_letters")
+    client.execute("ALTER TABLE payloads DROP INDEX i_words")
     monkeypatch.setattr(searching, "READ_WITHOUT_INDEX", 1)
 
     found = search(project, SearchFilter(["xylophonic"]), limit=10)
@@ -84,10 +90,15 @@ def test_migrate__server_without_text_indexes__search_works_without(
 @pytest.mark.parametrize(
     ("term", "indexes"),
     [
-        ("xylophonic", ["i_letters"]),
-        ("loph", ["i_letters"]),
-        ("oph", ["i_letters", "i_few_letters"]),
+        ("xylophonic", ["i_words"]),
+        ("loph", ["i_words"]),
+        ("oph", ["i_words"]),
+        ("A xylophonic sou", ["i_words", "i_word_pairs"]),
+        ("ПРИВ", ["i_words"]),
+        (_LONG, ["i_long_words"]),
+        (_LONG[20:29], ["i_words", "i_long_words"]),
         ("退款", ["i_ideographs"]),
+        ("求退款", ["i_ideographs"]),
     ],
 )
 def test_search__query__is_answered_by_the_index(
@@ -96,18 +107,125 @@ def test_search__query__is_answered_by_the_index(
     """An expression that differs from the index's by a letter changes no result, only the time of the query."""
     project = uuid.uuid4()
     _fill(tmp_path, project)
+    if "i_long_words" in indexes:
+        words = f"A word with {_LONG[20:29]} and {_LONG}, and {_LONG} again"
+        store(tmp_path / "long", make_entry(**chat(words, ""), project_id=str(project), session_id="long"))
     query, plans = client.query, []
 
     def explained(sql: str, params: object, *, row: type, name: str, **options: Any) -> list[object]:
         if name == "search.matches":
             plan = f"SELECT explain AS line FROM (EXPLAIN indexes = 1, actions = 1 {sql})"  # noqa: S608 - of the product
-            plans.append("\n".join(line.line for line in query(plan, params, row=_Line, name="plan")))  # type: ignore[arg-type]  # handed on
+            plans.append("\n".join(line.line for line in query(plan, params, row=_Line, name="plan", **options)))  # type: ignore[arg-type]  # handed on
         return query(sql, params, row=row, name=name, **options)  # type: ignore[arg-type]  # handed on
 
     with monkeypatch.context() as patch:
         patch.setattr(client, "query", explained)
         assert _sessions(project, term)
 
-    assert all(f"Name: {index}" in plans[0] for index in indexes)
-    # The query reads no text, so its rows are those of the index.
-    assert "__text_index_" in plans[0]
+    # The query reads no text for these conditions, so its rows are those of the index.
+    assert all(f"__text_index_{index}_" in plans[0] for index in indexes)
+
+
+@pytest.mark.usefixtures("unknown_indexes")
+def test_migrate__texts_from_before_the_index_of_words__are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index of old texts is built in the background, after the search uses it."""
+    project = uuid.uuid4()
+    execute = client.execute
+    migrator.migrate()
+    client.execute("ALTER TABLE payloads DROP INDEX i_words")
+    client.execute("DROP TABLE vocabulary_mv SYNC")
+    _fill(tmp_path / "before", project)
+    client.execute("ALTER TABLE schema_migrations DELETE WHERE number = 55 SETTINGS mutations_sync = 1")
+
+    def execute_but_one(sql: str, *args: Any, **options: Any) -> Any:
+        return [] if "MATERIALIZE INDEX" in sql else execute(sql, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "execute", execute_but_one)
+        assert migrator.migrate() == ["0055_vocabulary"]
+    _fill(tmp_path / "after", project)
+
+    for term, session in (("LOPHON", "one"), ("xylophonic sound", "one"), ("ПРИВЕТ", "two"), ("退款", "two")):
+        assert _sessions(project, term) == [session, session]
+    client.execute("ALTER TABLE payloads MATERIALIZE INDEX i_words SETTINGS mutations_sync = 1")
+    assert _sessions(project, "lophon") == ["one", "one"]
+
+
+@pytest.mark.usefixtures("unknown_indexes")
+def test_migrate__store_of_an_earlier_release__finds_its_texts_by_the_new_indexes(tmp_path: Path) -> None:
+    """The store has the indexes of letters, and texts with them, most of whose words differ."""
+    project, chance = uuid.uuid4(), random.Random(5)
+    migrator.migrate()
+    client.execute("DROP TABLE vocabulary_mv SYNC")
+    client.execute("DROP TABLE vocabulary SYNC")
+    for name in text_index.NAMES - text_index_of_letters.INDEXES.keys():
+        client.execute(f"ALTER TABLE payloads DROP INDEX {name}")
+    for name in text_index_of_letters.INDEXES.keys() - text_index.NAMES:
+        client.execute(f"ALTER TABLE payloads ADD INDEX {name} {text_index_of_letters.INDEXES[name]}")
+    client.execute("ALTER TABLE schema_migrations DELETE WHERE number >= 55 SETTINGS mutations_sync = 1")
+    _fill(tmp_path / "old", project)
+    texts = [" ".join(f"{chance.getrandbits(40):010x}" for _ in range(60_000)) for _ in range(8)]
+    store(tmp_path / "many", *(make_entry(**chat(text, _LONG), project_id=str(project)) for text in texts))
+
+    migrator.migrate()
+    _fill(tmp_path / "new", project)
+    for name in text_index.NAMES:
+        client.execute(f"ALTER TABLE payloads MATERIALIZE INDEX {name} SETTINGS mutations_sync = 1")
+
+    assert _indexes() == text_index.NAMES | {"i_request"}
+    assert _sessions(project, "LOPHON") == ["one", "one"]
+    assert _sessions(project, "xylophonic sound") == ["one", "one"]
+    assert len(_sessions(project, _LONG[7:20])) == len(texts)
+    assert len(_sessions(project, texts[3][40_003:40_019])) == 1
+    [(count,)] = client.execute("SELECT sum(occurrences) FROM vocabulary WHERE word = 'xylophonic'")
+    assert count == 2
+    [(different,)] = client.execute("SELECT uniq(word) FROM vocabulary")
+    assert different > 400_000
+
+
+@pytest.mark.usefixtures("unknown_indexes")
+def test_migrate__again__counts_no_word_twice(tmp_path: Path) -> None:
+    migrator.migrate()
+    _fill(tmp_path, uuid.uuid4())
+    counts = "SELECT word, week, sum(occurrences), max(drop_date) FROM vocabulary GROUP BY word, week ORDER BY word"
+    before = client.execute(counts)
+    client.execute("ALTER TABLE schema_migrations DELETE WHERE number = 55 SETTINGS mutations_sync = 1")
+
+    assert migrator.migrate() == ["0055_vocabulary"]
+
+    assert client.execute(counts) == before
+    assert {"xylophonic", "привет"} <= {word for word, *_ in before}
+
+
+@pytest.mark.usefixtures("clickhouse")
+def test_search__parts_of_long_words__are_found_and_nothing_else(tmp_path: Path) -> None:
+    """The vocabulary has no long word. A text has one, another only a short one of the same letters."""
+    project = uuid.uuid4()
+    store(tmp_path, make_entry(**chat(f"see {_LONG}.", ""), project_id=str(project), session_id="long"))
+    store(tmp_path / "short", make_entry(**chat(_LONG[30:40], ""), project_id=str(project), session_id="short"))
+
+    assert _sessions(project, _LONG) == _sessions(project, _LONG.upper()) == ["long"]
+    assert _sessions(project, _LONG[31:39]) == _sessions(project, _LONG[31:34]) == ["short", "long"]
+    assert _sessions(project, f"see {_LONG[:7]}") == ["long"]
+    assert _sessions(project, f"{_LONG[-7:]}.") == ["long"]
+    assert _sessions(project, _LONG[1:40] + "x") == []
+    rows = client.execute("SELECT word FROM vocabulary WHERE project_id = {p:UUID}", {"p": project})
+    assert {word for (word,) in rows} >= {"", "see", _LONG[30:40]}
+    assert _LONG not in {word for (word,) in rows}
+
+
+@pytest.mark.usefixtures("clickhouse")
+def test_search__part_of_more_words_than_are_asked_for__reads_the_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = uuid.uuid4()
+    _fill(tmp_path, project)
+    store(tmp_path / "more", make_entry(**chat("phonograph", ""), project_id=str(project), session_id="three"))
+    monkeypatch.setattr(searching, "_MAX_WORDS", 1)
+
+    found = search(project, SearchFilter(["phon"]), limit=10)
+
+    assert [hit.request.session_id for hit in found.hits] == ["three", "one"]
+    assert found.searched_since is None

@@ -24,12 +24,13 @@ def written() -> Iterator[str]:
     yield f"CREATE DATABASE IF NOT EXISTS {DATABASE}"
     yield migrator.LEDGER.strip()
     for migration in migrator.load_migrations():
-        yield from migration.statements(text_indexes=text_index.clauses())
+        yield from migration.statements(**text_index.clauses())
     yield "CREATE TABLE migration_lease_1 (none UInt8) ENGINE = Null COMMENT 'here beat 1'"
     yield "ALTER TABLE migration_lease_1 MODIFY COMMENT 'here beat 2'"
     yield "DROP TABLE IF EXISTS migration_lease_1 SYNC"
     yield "EXCHANGE TABLES requests_hourly_copy AND requests_hourly"
     yield "DELETE FROM requests WHERE project_id = {project:UUID}"
+    yield "OPTIMIZE TABLE vocabulary PARTITION {week:Date} FINAL"
 
 
 def run(sql: str, mode: str) -> list[Step]:
