@@ -37,10 +37,10 @@ _ONE_SIDED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EndedTask:
-    """A task for which nothing is awaited any more. `minute` is the start of the minute at whose end it came due: the one
-    in which its request was recorded, or that of a day later for users' ratings. `position` is the hash that decided
-    the sample. `score` and `label` are from 0 to 1, and None where they are missing; `reason` says why there is no
-    score. `label_share` is the share of such tasks that people label."""
+    """A task for which nothing is awaited any more. `minute` is the start of the minute at whose end it came due: the
+    one in which its request was recorded, or that of a day later for users' ratings. `position` is the hash that
+    decided the sample. `score` and `label` are from 0 to 1, and None where they are missing; `reason` says why there
+    is no score. `label_share` is the share of such tasks that people label."""
 
     version_id: UUID
     request_id: UUID
