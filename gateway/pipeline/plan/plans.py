@@ -72,7 +72,7 @@ class Plan(NamedTuple):
     served: bytes
     last: bytes
     limits: LeasedLimits | None
-    of_prompts: dict[tuple[str, int, str, tuple[str, ...]], Plan | None]
+    of_prompts: dict[tuple[object, ...], Plan | None]
 
     def add_head(self, passed: ClientHeaders, head: RequestHead) -> RequestHead:
         """Returns the head, and keeps it for requests with the same headers of the client's protocol."""

@@ -46,9 +46,9 @@ def prompted(plan: Plan, state: RequestState, asked: Asked) -> tuple[Plan | None
 
 
 def _plan_of(plan: Plan, state: RequestState, changed: ChatCompletionRequest) -> Plan | None:
-    """Returns the plan for requests that get the same version, with the same warnings."""
+    """Returns the plan for requests that get the same version, with the same warnings and the same notes."""
     use, known = state.prompt, plan.of_prompts
-    name = use.name, use.version, use.variant, state.warnings
+    name = use.name, use.version, use.variant, state.warnings, tuple(state.attributes.items())
     if name not in known:
         if len(known) >= _MAX_USES:
             known.clear()
