@@ -72,7 +72,7 @@ def test_create__with_an_evaluator__as_asked_for_and_then_as_at_the_start(api: A
         "calibration": "rule",
     }
     assert api.move(body["id"], "start").json()["quality"] == [begun]
-    listed = api.client.get("/api/llm/prompts/rollouts").json()["items"]
+    listed = api.client.get("/api/llm/prompts/rollouts").json()["results"]
     assert [one["quality"] for one in listed] == [[begun]]
     entry = AuditEntry.objects.get(operation="createRollout", object_kind="rollout")
     assert str(rule.evaluator_id) in str(entry.changes)
