@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import httpx2
+import openai
 import pytest
 import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -67,6 +69,22 @@ def fetch_arm(team: Team, prompt: Prompt, user: str) -> dict[str, Any]:
     def arm() -> dict[str, Any] | None:
         answer = asked(team, prompt, user)
         return answer.json() if answer.status_code == 200 and answer.json()["rollout"] else None
+
+    return wait_until(arm, what="the rollout")
+
+
+def fetch_by(client: openai.OpenAI, team: Team, prompt: Prompt, user: str) -> dict[str, Any]:
+    """Returns the prompt once the worker that the client is connected to knows of it and of the rollout. Another worker
+    may learn of it later."""
+    address = f"{team.service.base_url}/api/llm/prompts/{prompt.name}"
+
+    def arm() -> dict[str, Any] | None:
+        try:
+            answer = client.get(address, cast_to=httpx2.Response, options={"params": {"user_id": user}})
+        except openai.NotFoundError:
+            return None
+        found: dict[str, Any] = answer.json()
+        return found if found["rollout"] else None
 
     return wait_until(arm, what="the rollout")
 
@@ -143,11 +161,11 @@ def test_spans__around_a_request_of_the_gateway__are_counted_there(
 ) -> None:
     prompt = team.prompt("by-gateway", {"system_prompt": "Old."}, {"system_prompt": "New."})
     rollout = prompt.rollout(allocation_type="user_sticky", stages=STAGES)
-    fetched = fetch_arm(team, prompt, "u-1")
     headers = {"x-svc-prompt-config": prompt.name, "x-svc-user-id": "u-1", "x-svc-session-id": "by-gateway"}
-    with tracer.start_as_current_span("chat", attributes={**fetched["attributes"], **MODEL}):
-        inject(headers)
-        with team.client() as client:
+    with team.client() as client:
+        fetched = fetch_by(client, team, prompt, "u-1")
+        with tracer.start_as_current_span("chat", attributes={**fetched["attributes"], **MODEL}):
+            inject(headers)
             client.chat.completions.create(
                 model="sandbox/echo", messages=[{"role": "user", "content": "hi"}], extra_headers=headers
             )
@@ -175,15 +193,14 @@ def test_span__that_comes_before_the_record_of_the_gateway_is_stored__is_counted
 ) -> None:
     prompt = team.prompt("early-span", {"system_prompt": "Old."}, {"system_prompt": "New."})
     rollout = prompt.rollout(allocation_type="user_sticky", stages=STAGES)
-    fetched = fetch_arm(team, prompt, "u-1")
     headers = {"x-svc-prompt-config": prompt.name, "x-svc-user-id": "u-1", "x-svc-session-id": "early-span"}
-    with shipping_held(team.service):
+    with shipping_held(team.service), team.client() as client:
+        fetched = fetch_by(client, team, prompt, "u-1")
         with tracer.start_as_current_span("chat", attributes={**fetched["attributes"], **MODEL}):
             inject(headers)
-            with team.client() as client:
-                client.chat.completions.create(
-                    model="sandbox/echo", messages=[{"role": "user", "content": "hi"}], extra_headers=headers
-                )
+            client.chat.completions.create(
+                model="sandbox/echo", messages=[{"role": "user", "content": "hi"}], extra_headers=headers
+            )
         # A span of a call that passed no gateway is sent with it, so that its record says when both have been seen.
         with tracer.start_as_current_span("chat", attributes={**fetched["attributes"], **MODEL}):
             pass
