@@ -123,7 +123,7 @@ def _evaluation_metrics(found: Found) -> Iterable[Metric]:
     rows = found["backlog"]
     yield gauge(
         "evaluation_tasks_due",
-        "Answers that an online evaluation has due and that are not judged yet.",
+        "Answers that an online evaluation has due and that are not judged yet; without those that wait for users.",
         _EVALUATION,
         [((project, evaluation), due) for project, evaluation, due, _ in rows],
     )

@@ -27,6 +27,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "similarity": {"model": "openai/text-embedding-3-small"},
     "judge": {"criteria": [CRITERION]},
     "pairwise": {"question": "Which answer is more helpful?"},
+    "user_feedback": {},
 }
 
 
