@@ -78,7 +78,7 @@ def forget_words(project_id: UUID) -> None:
         if not weeks:
             return
         for (week,) in weeks:
-            client.execute("OPTIMIZE TABLE vocabulary PARTITION {week:Date} FINAL", {"week": week})
+            client.execute("OPTIMIZE TABLE vocabulary PARTITION {week:Date} FINAL", {"week": week}, LIMITS)
         client.execute("DELETE FROM vocabulary WHERE project_id = {project:UUID} AND occurrences = 0", project, LIMITS)
 
 
