@@ -38,6 +38,8 @@ _OF_METRICS: Mapping[str, tuple[str, Mapping[str, str]]] = MappingProxyType(
 """The filters and orders of the request log that show the requests of a metric."""
 _OTHERWISE: tuple[str, Mapping[str, str]] = ("Requests of the target", {})
 
+_OF_SCORES = frozenset({Reason.QUALITY_FAILING, Reason.QUALITY_UNSCORED, Reason.QUALITY_INCONCLUSIVE})
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -66,6 +68,8 @@ def next_links(visit: Visit, row: Rollout, reason: str, deciding: list[str]) -> 
     """Returns where to look when a rollout was rolled back or is held for a reason that rests on these metrics."""
     if reason == Reason.WORSE_FOR_ALL:
         found = [Link("Providers", visit.link_if_there("providers")), Link("Limits", visit.link_if_there("limits"))]
+    elif reason in _OF_SCORES:
+        found = [Link("Evaluators and their worst pairs", "#panel-scores")]
     elif reason == Reason.SAMPLE_RATIO:
         found = [Link("Requests of the rollout", requests_link(visit, row, ""))]
     else:

@@ -49,10 +49,15 @@ def render_interval(interval: Interval) -> SafeString:
 
 
 def _kind(interval: Interval) -> str:
-    """Returns the colour: a whole interval beyond the limit is bad, one below it good, and one across it neither."""
-    if interval.limit is None or interval.low < interval.limit <= interval.high:
+    """Returns the colour: a whole interval beyond the limit is bad, one within it good, and one across it neither."""
+    limit, low, high = interval.limit, interval.low, interval.high
+    if limit is None:
         return "plot-neutral"
-    return "plot-bad" if interval.low >= interval.limit else "plot-good"
+    if limit < 0:
+        limit, low, high = -limit, -high, -low
+    if low < limit <= high:
+        return "plot-neutral"
+    return "plot-bad" if low >= limit else "plot-good"
 
 
 def _label(interval: Interval) -> str:

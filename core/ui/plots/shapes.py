@@ -166,7 +166,7 @@ class Sparkline:
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A difference and the interval in which it lies, for one row of a table. `limit` is the difference from which on
-    it matters, with a name for it; `label` writes a difference."""
+    it matters, with a name for it: upwards, or downwards where it is negative. `label` writes a difference."""
 
     title: str
     low: float

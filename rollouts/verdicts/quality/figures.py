@@ -54,7 +54,7 @@ def _evaluator(judged: Judged, evaluator: RolloutEvaluator) -> Mapping[str, Any]
         "target": shown.target,
         "baseline": shown.baseline,
         "difference": shown.difference,
-        "interval": {"low": _finite(shown.low), "high": _finite(shown.high), "confidence": CONFIDENCE},
+        "interval": {"low": _difference(shown.low), "high": _difference(shown.high), "confidence": CONFIDENCE},
         "evidence": status.evidence,
         "user_evidence": status.user_evidence,
         "safety": status.safety,
@@ -78,6 +78,11 @@ def _totals(totals: TaskTotals) -> dict[str, int]:
         "labels_due": totals.labels_due,
         "labelled": totals.labelled,
     }
+
+
+def _difference(bound: float | None) -> float | None:
+    """Returns the bound of a difference of two means from 0 to 1."""
+    return None if bound is None else min(1.0, max(-1.0, bound))
 
 
 def _finite(value: float | None) -> float | None:

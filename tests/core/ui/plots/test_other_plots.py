@@ -102,7 +102,16 @@ def test_sparkline__values__label_names_latest_and_highest() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "limit", "kind"),
-    [(1, 5, None, "neutral"), (1, 5, 9, "good"), (1, 5, 3, "neutral"), (3, 5, 3, "bad"), (-5, -1, 3, "good")],
+    [
+        (1, 5, None, "neutral"),
+        (1, 5, 9, "good"),
+        (1, 5, 3, "neutral"),
+        (3, 5, 3, "bad"),
+        (-5, -1, 3, "good"),
+        (-5, -3, -3, "bad"),
+        (-5, -1, -3, "neutral"),
+        (-1, 5, -3, "good"),
+    ],
 )
 def test_interval__against_its_limit__colour_and_words(low: float, high: float, limit: float | None, kind: str) -> None:
     drawing = Drawing(render(Interval("Difference", low, (low + high) / 2, high, lambda value: f"{value:g} ms", limit)))
