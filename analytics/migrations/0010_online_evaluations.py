@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("analytics", "0009_feedback_on_requests"),
-        ("core", "0005_seen_at_without_index"),
+        ("core", "0004_fleet"),
     ]
 
     operations = [
