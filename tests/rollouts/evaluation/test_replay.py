@@ -24,5 +24,7 @@ def test_replay__stored_minutes__the_stored_state_verdict_and_figures(name: str)
     state = replay(from_json(State, stored["initial"]), minutes)
 
     assert to_json(state) == stored["state"]
-    assert to_json(decide(state, Stage(50, 5, 100), elapsed_minutes=30.0)) == stored["verdict"]
+    verdict = decide(state, Stage(50, 5, 100), elapsed_minutes=30.0)
+    # These rollouts have no evaluators.
+    assert to_json(verdict) == {**stored["verdict"], "quality": None}
     assert {metric.value: to_json(figures(state, metric)) for metric in Metric} == stored["figures"]
