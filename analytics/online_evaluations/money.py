@@ -17,7 +17,7 @@ NOTHING = Decimal(0)
 
 
 class Room(StrEnum):
-    """Whether there is money for a request: it is reserved; requests under way may leave some; there is none."""
+    """What a budget has for a request: the money is reserved, requests under way may leave some, or there is none."""
 
     RESERVED = "reserved"
     LATER = "later"

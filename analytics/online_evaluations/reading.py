@@ -16,7 +16,7 @@ from analytics.queries.requests import request_conditions
 from analytics.queries.variants.outcomes import ANSWERED, FRESH, IN_ARM, OF_CLIENTS
 
 MAX_ROWS = 200_000
-"""Of more answers than these a part is looked at, by a hash of their ids."""
+"""The number of answers that are looked at in one block. Of more a part is taken, by a hash of their ids."""
 
 _CLOCKS_DIFFER_BY = timedelta(minutes=5)
 

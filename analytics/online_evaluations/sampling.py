@@ -13,7 +13,8 @@ from hashlib import sha256
 from uuid import UUID
 
 MAX_PER_BLOCK = 1_000
-"""Of a block at most so many answers are due, in a matched sample of each rollout: those with the lowest hashes."""
+"""The number of answers of a block that are due at most: those with the lowest hashes. A matched sample has so many of
+each rollout."""
 
 BASELINE = "baseline"
 _BITS = 63

@@ -17,7 +17,7 @@ from core.ui.pages import Visit
 from core.ui.plots import Interval
 from rollouts.comparison.metrics import latest_figures
 from rollouts.comparison.quality import quality_of
-from rollouts.comparison.tables import change, e_value, mark_of
+from rollouts.comparison.tables import change, difference, e_value, mark_of
 from rollouts.models import Rollout
 from rollouts.quality.entries import RULE, RolloutEvaluator, evaluators_of
 from rollouts.selectors import get_rollout
@@ -123,9 +123,7 @@ def _interval(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Interval |
 
 
 def _numbers(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    low, high = (change(_UNIT, one["interval"][end]) for end in ("low", "high"))
-    between = f" (95 % interval: {low or '?'} to {high or '?'})" if low or high else ""
-    yield "Difference", f"{change(_UNIT, one['difference'])}{between}"
+    yield "Difference", difference(_UNIT, one)
     yield "Pairs", f"{number(one['pairs'])}, {number(one['complete_pairs'])} with both scores"
     yield "Margin", change(_UNIT, -evaluator.margin)
     yield "If it fails", evaluator.action.value.replace("_", " ")

@@ -84,9 +84,7 @@ def _metric_row(metric: Metric, one: Mapping[str, Any]) -> MetricRow:
 
 
 def _numbers(name: str, one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    low, high = (change(name, one["interval"][end]) for end in ("low", "high"))
-    between = f" (95 % interval: {low or UNKNOWN} to {high or UNKNOWN})" if low or high else ""
-    yield "Difference", f"{change(name, one['difference'])}{between}"
+    yield "Difference", difference(name, one)
     yield "May fail from", change(name, one["failing_difference"])
     if one["judged"]:
         yield "If it fails", one["action"].replace("_", " ")
@@ -143,6 +141,13 @@ def left_out_rows(
     arms = [{**totals[arm].left_out, UNCOMPARED: counts[arm].get(UNCOMPARED, 0)} for arm in ARMS]
     codes = sorted({code for arm in arms for code, count in arm.items() if count})
     return [(left_out(code), [formats.number(arm.get(code, 0)) for arm in arms]) for code in codes]
+
+
+def difference(metric: str, one: Mapping[str, Any]) -> str:
+    """Returns the text of the difference of both arms with its interval, as far as they are known."""
+    low, high = (change(metric, one["interval"][end]) for end in ("low", "high"))
+    between = f" (95 % interval: {low or UNKNOWN} to {high or UNKNOWN})" if low or high else ""
+    return f"{change(metric, one['difference'])}{between}"
 
 
 def figure(metric: str, value: float | None) -> str:

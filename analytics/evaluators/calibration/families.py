@@ -1,4 +1,4 @@
-"""Whether a judge and the models that it judges are of one family: judges tend to prefer the style of their own."""
+"""The families of models that a judge and those it judges have in common: judges tend to prefer the style of theirs."""
 
 from __future__ import annotations
 

@@ -43,17 +43,22 @@ _DONE, _UNDER_WAY, _ALL = 5, 16, 60
 _WORKERS, _OF_WORKERS = 8, 400
 
 
-@pytest.mark.parametrize("scene", [[*[graded()] * _DONE, *[hang] * _UNDER_WAY, graded()]], indirect=True)
-def test_worker__killed_and_away_for_ten_minutes__all_is_done_once(scene: Scene, tmp_path: Path) -> None:
-    evaluation_id = judge(scene)
-    request_ids = answers(scene, _ALL)
-    take_samples()
-    worker = start_worker(tmp_path)
+def kill_a_worker(scene: Scene, folder: Path) -> None:
+    """Kills a worker with SIGKILL while it has asked for some scores and the judge does not answer."""
+    worker = start_worker(folder)
     try:
         scene.script.wait_for(_DONE + _UNDER_WAY)
     finally:
         worker.kill()
         worker.wait()
+
+
+@pytest.mark.parametrize("scene", [[*[graded()] * _DONE, *[hang] * _UNDER_WAY, graded()]], indirect=True)
+def test_worker__killed_and_away_for_ten_minutes__all_is_done_once(scene: Scene, tmp_path: Path) -> None:
+    evaluation_id = judge(scene)
+    request_ids = answers(scene, _ALL)
+    take_samples()
+    kill_a_worker(scene, tmp_path)
 
     pass_time(10)
     work(tmp_path)
@@ -68,12 +73,7 @@ def test_worker__killed_and_away_for_longer_than_patience__the_rest_is_too_old(s
     evaluation_id = judge(scene)
     request_ids = answers(scene, _ALL)
     take_samples()
-    worker = start_worker(tmp_path)
-    try:
-        scene.script.wait_for(_DONE + _UNDER_WAY)
-    finally:
-        worker.kill()
-        worker.wait()
+    kill_a_worker(scene, tmp_path)
     done = EvaluationTask.objects.filter(state=TaskState.DONE).count()
 
     twenty_minutes_later()
