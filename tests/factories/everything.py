@@ -20,7 +20,7 @@ from tests.factories.core import make_key, make_staff
 from tests.factories.dashboards import make_dashboard
 from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
-from tests.factories.online_evaluations import make_online_evaluation
+from tests.factories.online_evaluations import make_online_evaluation, make_tasks
 from tests.factories.prompts import make_config
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
@@ -92,8 +92,8 @@ def _of_analytics(project: Project) -> dict[str, Any]:
 
 def _of_evaluators(project: Project) -> dict[str, Any]:
     evaluator = Evaluator.objects.filter(project=project).first() or make_evaluator(project)
-    evaluation = OnlineEvaluation.objects.filter(project=project).first() or make_online_evaluation(
-        evaluator, due=1, done=2, failed=1, skipped=1
+    evaluation = OnlineEvaluation.objects.filter(project=project).first() or make_tasks(
+        make_online_evaluation(evaluator), due=1, done=2, failed=1, skipped=1
     )
     return {
         "analytics_evaluator": evaluator,

@@ -1,47 +1,72 @@
-"""Online evaluations with answers in every state."""
+"""Online evaluations, and tasks of them as the sample and the judge leave them."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from itertools import count
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.utils import timezone
 
 from analytics.models import EvaluationTask, Evaluator, OnlineEvaluation
 from analytics.models.online_evaluations import SkipReason, TaskState
+from analytics.online_evaluations.selectors import version_of
+from analytics.online_evaluations.services import NewOnlineEvaluation, create_online_evaluation
 
+MINUTE = timedelta(minutes=1)
+
+_positions = count(1)
 _ENDS: dict[str, dict[str, Any]] = {
-    "due": {"state": TaskState.DUE},
-    "done": {"state": TaskState.DONE, "score": 1.0, "cost_usd": Decimal("0.002")},
+    "due": {"state": TaskState.DUE, "ended_at": None},
+    "done": {"score": 1.0, "cost_usd": Decimal("0.002")},
     "failed": {"state": TaskState.FAILED, "reason": "judge_failed", "cost_usd": Decimal("0.001")},
     "skipped": {"state": TaskState.SKIPPED, "reason": SkipReason.BUDGET},
 }
 
 
-def make_online_evaluation(
-    evaluator: Evaluator, *, values: dict[str, Any] | None = None, **ends: int
-) -> OnlineEvaluation:
-    """Returns an active evaluation of all answers. `ends` says how many tasks it has in each state."""
-    now = timezone.now()
-    given = {"rate": 1.0, "sampled_until": now, "created_by": "user:ann", **(values or {})}
-    row = OnlineEvaluation.objects.create(project_id=evaluator.project_id, evaluator=evaluator, **given)
-    version = evaluator.versions.order_by("-number")[0]
-    tasks = [
-        EvaluationTask(
-            project_id=evaluator.project_id,
-            evaluation=row,
-            version=version,
-            request_id=uuid4(),
-            requested_at=now - timedelta(minutes=2),
-            due_at=now - timedelta(minutes=1),
-            position=number,
-            ended_at=None if name == "due" else now,
-            **_ENDS[name],
-        )
-        for name, count in ends.items()
-        for number in range(count)
-    ]
+def make_online_evaluation(evaluator: Evaluator, **fields: Any) -> OnlineEvaluation:
+    """Returns an active evaluation of all answers."""
+    new = NewOnlineEvaluation(**{"evaluator_id": evaluator.pk, "rate": 1.0, **fields})
+    return create_online_evaluation(project_id=evaluator.project_id, new=new, actor="user:ann")
+
+
+def new_task(evaluation: OnlineEvaluation, **fields: Any) -> EvaluationTask:
+    """Returns a task that is not stored yet, which was judged a minute after it came due. One without a score was
+    skipped, because its text is not stored."""
+    due_at = fields.get("due_at") or timezone.now() - MINUTE
+    is_done = fields.get("score") is not None
+    values = {
+        "project_id": evaluation.project_id,
+        "evaluation": evaluation,
+        "version": fields.get("version") or version_of(evaluation),
+        "request_id": uuid4(),
+        "requested_at": due_at - MINUTE,
+        "due_at": due_at,
+        "position": next(_positions),
+        "state": TaskState.DONE if is_done else TaskState.SKIPPED,
+        "reason": "" if is_done else SkipReason.NO_TEXT,
+        "ended_at": due_at + MINUTE,
+    }
+    return EvaluationTask(**{**values, **fields})
+
+
+def make_tasks(evaluation: OnlineEvaluation, **ends: int) -> OnlineEvaluation:
+    """Makes so many tasks of each state; returns the evaluation."""
+    tasks = [new_task(evaluation, **_ENDS[name]) for name, number in ends.items() for _ in range(number)]
     EvaluationTask.objects.bulk_create(tasks)
-    return row
+    return evaluation
+
+
+def make_labelled_evaluation(evaluator: Evaluator, **fields: Any) -> OnlineEvaluation:
+    """Returns an active, matched evaluation of all answers, of which people label a half."""
+    return make_online_evaluation(evaluator, **{"matched": True, "label_share": 0.5, **fields})
+
+
+def make_label_task(evaluation: OnlineEvaluation, variant: str = "target", **fields: Any) -> EvaluationTask:
+    """Makes a task of one arm of a rollout whose answer is scored and whose label is due."""
+    values = {"rollout_id": UUID(int=3), "rollout_stage": 1, "score": 1.0, "label_due": True, "label_share": 0.5}
+    task = new_task(evaluation, variant=variant, **{**values, **fields})
+    task.save()
+    return task

@@ -41,7 +41,7 @@ from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
-from tests.factories.online_evaluations import make_online_evaluation
+from tests.factories.online_evaluations import make_online_evaluation, make_tasks
 from tests.factories.prompts import make_config, make_version
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
@@ -154,7 +154,7 @@ def make_world(spool: Path, marker: str) -> World:
     _try(project, marker, dataset)
     make_queue(project, request_ids=request_ids[:2], name=f"{marker}-queue", score_name=f"{marker}-score")
     scorer = make_evaluator(project, name=f"{marker}-evaluator", value=marker)
-    make_online_evaluation(scorer, due=1, done=2, failed=1)
+    make_tasks(make_online_evaluation(scorer), due=1, done=2, failed=1)
     _trace(project, marker)
     return World(marker, project, now, config, rollout, request_ids, _client(project), secret)
 

@@ -13,7 +13,7 @@ from analytics.online_evaluations.ended import Ended, ended_tasks, label_share_o
 from analytics.reviews.due_labels import LABEL_PATIENCE
 from tests.factories.core import make_project
 from tests.factories.evaluators import make_evaluator
-from tests.factories.label_tasks import make_evaluation, make_task
+from tests.factories.online_evaluations import make_label_task, make_labelled_evaluation
 
 pytestmark = pytest.mark.django_db
 ROLLOUT, MINUTE = UUID(int=3), timedelta(minutes=1)
@@ -23,7 +23,7 @@ DUE = NOW - timedelta(hours=1)
 
 @pytest.fixture
 def evaluation() -> OnlineEvaluation:
-    return make_evaluation(make_evaluator(make_project()), label_share=0.5)
+    return make_labelled_evaluation(make_evaluator(make_project()), label_share=0.5)
 
 
 def ended(task: EvaluationTask, *, with_labels: bool = True) -> Ended:
@@ -37,7 +37,7 @@ def test_share__is_that_of_the_evaluation(evaluation: OnlineEvaluation) -> None:
 
 
 def test_minute__whose_label_may_come__has_not_ended_for_labels_alone(evaluation: OnlineEvaluation) -> None:
-    task = make_task(evaluation, due_at=DUE, ended_at=DUE)
+    task = make_label_task(evaluation, due_at=DUE, ended_at=DUE)
 
     assert ended(task) == Ended(DUE - MINUTE, ())
     [found] = ended(task, with_labels=False).tasks
@@ -49,7 +49,7 @@ def test_minute__whose_label_may_change__has_not_ended(
     evaluation: OnlineEvaluation, given: int, has_ended: bool
 ) -> None:
     """A label may be changed in its minute, and a minute later whoever wrote it is seen for certain."""
-    task = make_task(evaluation, due_at=DUE, ended_at=DUE, label=0.25, labelled_at=NOW - given * MINUTE)
+    task = make_label_task(evaluation, due_at=DUE, ended_at=DUE, label=0.25, labelled_at=NOW - given * MINUTE)
 
     tasks = ended(task).tasks
 
@@ -58,12 +58,12 @@ def test_minute__whose_label_may_change__has_not_ended(
 
 def test_label__that_nobody_gave_in_time_or_can_give__ends_the_minute(evaluation: OnlineEvaluation) -> None:
     long_ago = DUE - LABEL_PATIENCE
-    late = make_task(evaluation, due_at=long_ago, ended_at=long_ago, label=1.0, labelled_at=NOW - 10 * MINUTE)
-    never = make_task(evaluation, due_at=long_ago, ended_at=long_ago)
-    failed = make_task(
+    late = make_label_task(evaluation, due_at=long_ago, ended_at=long_ago, label=1.0, labelled_at=NOW - 10 * MINUTE)
+    never = make_label_task(evaluation, due_at=long_ago, ended_at=long_ago)
+    failed = make_label_task(
         evaluation, due_at=long_ago, ended_at=long_ago, state="failed", score=None, reason="judge_failed"
     )
-    plain = make_task(evaluation, due_at=long_ago, ended_at=long_ago, label_due=False)
+    plain = make_label_task(evaluation, due_at=long_ago, ended_at=long_ago, label_due=False)
 
     found = ended_tasks(ROLLOUT, [late.version_id], long_ago - MINUTE, long_ago, with_labels=True, now=NOW)
 

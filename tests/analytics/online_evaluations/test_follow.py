@@ -16,11 +16,12 @@ from analytics.online_evaluations import follow, reading
 from analytics.online_evaluations.follow import follow_log
 from analytics.online_evaluations.sampling import is_label_due
 from analytics.online_evaluations.selectors import backlog
-from analytics.online_evaluations.services import NewOnlineEvaluation, create_online_evaluation, minute_of
+from analytics.online_evaluations.services import minute_of
 from core.models import Project
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
 from tests.factories.evaluators import make_evaluator
+from tests.factories.online_evaluations import make_online_evaluation
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clickhouse")]
 
@@ -31,8 +32,7 @@ def project() -> Project:
 
 
 def evaluation(project: Project, **fields: Any) -> OnlineEvaluation:
-    new = NewOnlineEvaluation(evaluator_id=make_evaluator(project).pk, rate=1, **fields)
-    return create_online_evaluation(project_id=project.pk, new=new, actor="test")
+    return make_online_evaluation(make_evaluator(project), **fields)
 
 
 def stored(project: Project, folder: Path, count: int = 1, **values: Any) -> list[str]:

@@ -26,7 +26,7 @@ from tests.at_once import at_once
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project
 from tests.factories.evaluators import make_evaluator
-from tests.factories.label_tasks import make_evaluation, make_task
+from tests.factories.online_evaluations import make_label_task, make_labelled_evaluation
 from tests.factories.reviews import queue_body
 from tests.factories.scores import make_score
 
@@ -41,7 +41,7 @@ def evaluator(project: Project) -> Evaluator:
 
 @pytest.fixture
 def evaluation(evaluator: Evaluator) -> OnlineEvaluation:
-    return make_evaluation(evaluator)
+    return make_labelled_evaluation(evaluator)
 
 
 def make_label_queue(api: APIClient, evaluator: Evaluator, **fields: Any) -> ReviewQueue:
@@ -59,7 +59,7 @@ def request_id(evaluator: Evaluator, *, is_second_needed: bool = False) -> UUID:
 
 
 def task(evaluation: OnlineEvaluation, variant: str = "target", **fields: Any) -> EvaluationTask:
-    return make_task(evaluation, variant, **{"request_id": request_id(evaluation.evaluator), **fields})
+    return make_label_task(evaluation, variant, **{"request_id": request_id(evaluation.evaluator), **fields})
 
 
 def give(client: APIClient, queue: ReviewQueue, value: float = 1) -> ReviewItem:
@@ -148,8 +148,8 @@ def test_answer__is_in_one_open_queue_and_goes_on_to_the_next_when_that_is_close
     left = {one.request_id for one in tasks} - {labelled.request_id}
     assert set(second.items.values_list("request_id", flat=True)) == left
     # Another evaluation that has the same answer due gets the same label.
-    other = make_evaluation(evaluation.evaluator)
-    again = make_task(other, request_id=min(left))
+    other = make_labelled_evaluation(evaluation.evaluator)
+    again = make_label_task(other, request_id=min(left))
     give(ann, second), give(ann, second)
     again.refresh_from_db()
     assert (again.label, second.items.count()) == (1, 2)
@@ -298,7 +298,7 @@ def test_labels__of_an_evaluation__are_counted(api: APIClient, project: Project,
 
 @pytest.mark.django_db(transaction=True)
 def test_queues_and_people_at_once__each_answer_labelled_once_and_nobody_waits_for_another(project: Project) -> None:
-    evaluation = make_evaluation(make_evaluator(project))
+    evaluation = make_labelled_evaluation(make_evaluator(project))
     for place in range(40):
         task(evaluation, ("target", "baseline")[place % 2])
     api = client_of(project)
@@ -428,7 +428,7 @@ def test_restart__in_the_middle__leaves_all_or_nothing_and_goes_on(
 
 
 def test_queue__that_cannot_be__is_refused_by_field(api: APIClient, project: Project, evaluator: Evaluator) -> None:
-    foreign = make_evaluation(make_evaluator(make_project())).evaluator
+    foreign = make_labelled_evaluation(make_evaluator(make_project())).evaluator
     cases: tuple[tuple[dict[str, Any], str, str], ...] = (
         ({"evaluator_id": None}, "evaluator_id", "due labels"),
         ({"evaluator_id": str(evaluator.pk)}, "evaluator_id", "label_share"),

@@ -10,11 +10,11 @@ from core.models import Project
 from tests.console.conftest import shown, text_of
 from tests.console.online_evaluations.test_online_evaluations import page, send
 from tests.factories.evaluators import make_evaluator
-from tests.factories.label_tasks import make_evaluation, make_task
+from tests.factories.online_evaluations import make_label_task, make_labelled_evaluation
 
 
 def test_share__in_per_cent__is_kept_and_taken_away(editor: Client, project: Project) -> None:
-    row = make_evaluation(make_evaluator(project), label_share=0.2)
+    row = make_labelled_evaluation(make_evaluator(project), label_share=0.2)
     assert 'name="label_share" value="20"' in shown(editor, project, page(row))
 
     for given, share in (("5", 0.05), ("", None), ("0", None)):
@@ -24,9 +24,9 @@ def test_share__in_per_cent__is_kept_and_taken_away(editor: Client, project: Pro
 
 
 def test_page__says_what_became_of_the_labels_and_where_to_give_more(editor: Client, project: Project) -> None:
-    row = make_evaluation(make_evaluator(project))
-    make_task(row, state="failed", score=None)
-    make_task(row)
+    row = make_labelled_evaluation(make_evaluator(project))
+    make_label_task(row, state="failed", score=None)
+    make_label_task(row)
 
     content = shown(editor, project, page(row))
 

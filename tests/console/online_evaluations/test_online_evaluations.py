@@ -16,7 +16,7 @@ from core.roles import Role
 from tests.console.conftest import shown, text_of
 from tests.factories.core import make_project, make_staff
 from tests.factories.evaluators import make_evaluator
-from tests.factories.online_evaluations import make_online_evaluation
+from tests.factories.online_evaluations import make_online_evaluation, make_tasks
 
 LIST = "/admin/online-evaluations/"
 RUBRIC: dict[str, Any] = {
@@ -56,13 +56,12 @@ def test_list__without_any__says_the_first_step(editor: Client, project: Project
 
 def test_list__shows_due_done_missing_by_reason_and_money(editor: Client, project: Project) -> None:
     judge = make_evaluator(project, kind="judge", name="polite", **RUBRIC)
-    row = make_online_evaluation(
-        judge, values={"rate": 0.25, "monthly_budget_usd": Decimal(20)}, due=2, done=3, failed=4, skipped=1
-    )
+    row = make_online_evaluation(judge, rate=0.25, monthly_budget_usd=Decimal(20))
+    make_tasks(row, due=2, done=3, failed=4, skipped=1)
     EvaluationBudget.objects.create(
         evaluation=row, month=month_of(timezone.now()), budget_usd=20, spent_usd=Decimal("1.25")
     )
-    make_online_evaluation(make_evaluator(make_project()), done=9)
+    make_tasks(make_online_evaluation(make_evaluator(make_project())), done=9)
 
     text = shown(editor, project, LIST)
 
@@ -120,7 +119,7 @@ def test_form__what_the_api_refuses__is_said_at_the_field(
 
 
 def test_page__pauses_resumes_changes_and_deletes(editor: Client, project: Project) -> None:
-    row = make_online_evaluation(make_evaluator(project, name="lucky"), due=1)
+    row = make_tasks(make_online_evaluation(make_evaluator(project, name="lucky")), due=1)
 
     assert send(editor, project, page(row), action="pause").status_code == 302
     row.refresh_from_db()
@@ -140,7 +139,7 @@ def test_page__pauses_resumes_changes_and_deletes(editor: Client, project: Proje
 
 def test_page__reader__reads_and_sends_nothing(project: Project, client: Client) -> None:
     client.force_login(make_staff(Role.READER, project, name="bob"))
-    row = make_online_evaluation(make_evaluator(project, name="lucky"), done=1)
+    row = make_tasks(make_online_evaluation(make_evaluator(project, name="lucky")), done=1)
 
     for path in (LIST, page(row)):
         content = shown(client, project, path)

@@ -20,7 +20,7 @@ from tests.console.reviews.test_reviews import REVIEWS, address_of, content_of, 
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
 from tests.factories.evaluators import make_evaluator
-from tests.factories.label_tasks import make_evaluation, make_task
+from tests.factories.online_evaluations import make_label_task, make_labelled_evaluation
 from tests.factories.scores import make_score
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def editor(project: Project) -> Client:
 
 @pytest.fixture
 def evaluation(project: Project) -> OnlineEvaluation:
-    return make_evaluation(make_evaluator(project, name="polite"))
+    return make_labelled_evaluation(make_evaluator(project, name="polite"))
 
 
 def stored(project: Project, spool: Path, evaluation: OnlineEvaluation) -> str:
@@ -61,7 +61,7 @@ def stored(project: Project, spool: Path, evaluation: OnlineEvaluation) -> str:
         if not needs_second_person(evaluation.evaluator_id, UUID(entry.record.request_id)):
             break
     store(spool, entry)
-    make_task(evaluation, request_id=entry.record.request_id, rollout_id=ROLLOUT)
+    make_label_task(evaluation, request_id=entry.record.request_id, rollout_id=ROLLOUT)
     make_score(project, request_id=entry.record.request_id, score_name="polite@1", evaluator_type="llm_judge")
     return str(entry.record.request_id)
 
@@ -80,7 +80,7 @@ def make_labels(client: Client, evaluation: OnlineEvaluation, **fields: Any) -> 
 
 def test_labels__page__offers_so_many_and_makes_a_queue_of_them(editor: Client, evaluation: OnlineEvaluation) -> None:
     for _ in range(3):
-        make_task(evaluation)
+        make_label_task(evaluation)
 
     page = page_of(editor, evaluation, count="2")
 
@@ -108,7 +108,7 @@ def test_labels__without_an_evaluator__lists_those_that_have_some(
 ) -> None:
     empty = content_of(editor.get(LABELS, {"project": str(project.pk)}))
     assert "No answer is due for a label." in empty
-    make_task(evaluation)
+    make_label_task(evaluation)
 
     page = content_of(editor.get(LABELS, {"project": str(project.pk)}))
 
@@ -141,7 +141,7 @@ def test_review__of_a_due_label__shows_the_answer_and_neither_arm_nor_request(
 
 
 def test_queue__of_due_labels__names_no_filter_and_is_marked(editor: Client, evaluation: OnlineEvaluation) -> None:
-    make_task(evaluation)
+    make_label_task(evaluation)
     queue = make_labels(editor, evaluation)
 
     page = content_of(editor.get(address_of(queue)))
@@ -152,7 +152,7 @@ def test_queue__of_due_labels__names_no_filter_and_is_marked(editor: Client, eva
 
 
 def test_roles__readers_and_others_make_no_labels(project: Project, evaluation: OnlineEvaluation) -> None:
-    make_task(evaluation)
+    make_label_task(evaluation)
     reader, other = visitor_of(project, Role.READER_WITHOUT_CONTENT), make_project()
     address = f"{LABELS}?project={project.pk}&evaluator_id={evaluation.evaluator_id}"
 

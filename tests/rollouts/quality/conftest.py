@@ -14,8 +14,9 @@ from rollouts.models import Rollout, RolloutEvaluation
 from rollouts.verdicts import evaluate
 from rollouts.verdicts.evaluate import EvaluationResult, evaluate_rollout
 from tests.factories.evaluators import make_evaluator
+from tests.factories.online_evaluations import MINUTE
 from tests.rollouts.conftest import PATH, Api
-from tests.rollouts.quality.tasks import MINUTE, Scores, matched, sampled
+from tests.rollouts.quality.tasks import Scores, matched, sampled
 from tests.rollouts.request_log import RequestLog, begun, this_minute
 
 STAGES = [

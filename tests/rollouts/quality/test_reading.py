@@ -23,9 +23,10 @@ from rollouts.verdicts.evaluate import evaluate_rollout
 from rollouts.verdicts.quality import reading
 from tests.factories.core import make_project
 from tests.factories.evaluators import make_evaluator
+from tests.factories.online_evaluations import MINUTE
 from tests.factories.prompts import make_config
 from tests.rollouts.automatic import automatic
-from tests.rollouts.quality.tasks import MINUTE, matched, sampled
+from tests.rollouts.quality.tasks import matched, sampled
 from tests.rollouts.request_log import RequestLog, this_minute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock", "log")]

@@ -13,8 +13,6 @@ from django.test import Client
 
 from analytics.evaluators.services import NewVersion, add_version
 from analytics.models import EvaluationTask, Evaluator, OnlineEvaluation
-from analytics.models.online_evaluations import TaskState
-from analytics.online_evaluations.services import NewOnlineEvaluation, create_online_evaluation
 from core.roles import Role
 from gateway.tables.figure_alert import AlertEvent
 from rollouts.models import Rollout
@@ -22,6 +20,7 @@ from rollouts.tasks import watch_targets
 from tests.factories.analytics import store_as_of_then
 from tests.factories.core import make_staff
 from tests.factories.evaluators import make_evaluator
+from tests.factories.online_evaluations import make_online_evaluation, new_task
 from tests.factories.settings import make_settings
 from tests.rollouts.watch.test_watch import HOUR, a_week, alone, served, shown, standing, this_hour, watch_of
 
@@ -30,8 +29,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 def evaluation_of(rollout: Rollout, name: str = "Accurate", *, matched: bool = False) -> OnlineEvaluation:
     evaluator = Evaluator.objects.filter(name=name).first() or make_evaluator(rollout.project, name=name)
-    new = NewOnlineEvaluation(evaluator_id=evaluator.pk, rate=1, matched=matched)
-    return create_online_evaluation(project_id=rollout.project_id, new=new, actor="test")
+    return make_online_evaluation(evaluator, matched=matched)
 
 
 def scored(
@@ -43,23 +41,18 @@ def scored(
     **fields: Any,
 ) -> None:
     """Makes tasks of requests of an hour that began so many hours ago; None is one without a score."""
-    began = this_hour() - hours_ago * HOUR
+    began, version = this_hour() - hours_ago * HOUR, evaluation.evaluator.versions.get(number=1)
     EvaluationTask.objects.bulk_create(
-        EvaluationTask(
+        new_task(
+            evaluation,
             **{
-                "project": rollout.project,
-                "evaluation": evaluation,
-                "version": evaluation.evaluator.versions.get(number=1),
-                "request_id": uuid4(),
-                "requested_at": began + timedelta(minutes=1 + index),
+                "version": version,
                 "due_at": began + timedelta(minutes=2 + index),
                 "prompt_config_id": rollout.config_id,
                 "prompt_version": prompt_version,
-                "position": index,
-                "state": TaskState.FAILED if score is None else TaskState.DONE,
                 "score": score,
                 **fields,
-            }
+            },
         )
         for index, score in enumerate(scores)
     )
