@@ -17,6 +17,7 @@ import re2
 from msgspec import Meta
 from typing_extensions import override
 
+from analytics.models.evaluators import EvaluatorType
 from core.errors import ValidationError
 
 MAX_DEFINITION_CHARACTERS = 100_000
@@ -51,6 +52,15 @@ class Definition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
     @property
     def needs_expected(self) -> bool:
         return False
+
+    @property
+    def scores_alone(self) -> bool:
+        """Whether it can score an answer with neither an expected one nor another one beside it."""
+        return not self.needs_expected
+
+    @property
+    def evaluator_type(self) -> EvaluatorType:
+        return EvaluatorType.LLM_JUDGE if self.asks_a_model else EvaluatorType.CODE
 
     def check(self) -> None:
         """Raises ValidationError, which names the field, where the fields do not fit together."""
@@ -224,11 +234,21 @@ class Pairwise(Definition, frozen=True, tag="pairwise"):
     model: _Model = ""
     sees_expected: bool = True
 
+    @property
+    @override
+    def scores_alone(self) -> bool:
+        return False
+
 
 class UserFeedback(Definition, frozen=True, tag="user_feedback"):
     """No user rated the answer bad within 24 hours. Only online evaluations score by it."""
 
     waits: ClassVar[timedelta] = timedelta(hours=24)
+
+    @property
+    @override
+    def evaluator_type(self) -> EvaluatorType:
+        return EvaluatorType.USER
 
 
 Kind = (

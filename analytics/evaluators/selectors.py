@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max, OuterRef, QuerySet, Subquery
 
 from analytics.evaluators.definitions import Definition, read_definition
 from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
 from analytics.models import Evaluator, EvaluatorVersion
+from analytics.models.evaluators import EvaluatorState
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +30,35 @@ class KnownVersion:
 
 
 def list_evaluators(project_id: UUID) -> QuerySet[Evaluator]:
-    """Returns the evaluators by name, each with its versions, the newest first."""
-    return Evaluator.objects.for_project(project_id).order_by("name", "id").prefetch_related("versions")
-
-
-def list_newest(project_id: UUID) -> QuerySet[Evaluator]:
     """Returns the evaluators by name, each with the number of its newest version as `newest`."""
     return Evaluator.objects.for_project(project_id).order_by("name", "id").annotate(newest=Max("versions__number"))
 
 
+def list_with_versions(project_id: UUID) -> QuerySet[Evaluator]:
+    """Returns the evaluators by name, each with all of its versions, the newest first."""
+    return Evaluator.objects.for_project(project_id).order_by("name", "id").prefetch_related("versions")
+
+
+def newest_versions(project_id: UUID) -> list[KnownVersion]:
+    """Returns the newest version of each active evaluator, by name."""
+    numbers = EvaluatorVersion.objects.filter(evaluator=OuterRef("evaluator")).order_by("-number").values("number")
+    rows = EvaluatorVersion.objects.filter(
+        evaluator__project_id=project_id, evaluator__state=EvaluatorState.ACTIVE, number=Subquery(numbers[:1])
+    )
+    return [known_version(row) for row in rows.select_related("evaluator").order_by("evaluator__name", "evaluator_id")]
+
+
 def get_evaluator(project_id: UUID, evaluator_id: UUID) -> Evaluator:
     """Raises EvaluatorNotFoundError."""
-    row = list_evaluators(project_id).filter(pk=evaluator_id).first()
+    row = Evaluator.objects.for_project(project_id).filter(pk=evaluator_id).first()
+    if row is None:
+        raise EvaluatorNotFoundError
+    return row
+
+
+def get_with_versions(project_id: UUID, evaluator_id: UUID) -> Evaluator:
+    """Returns an evaluator with all of its versions, the newest first. Raises EvaluatorNotFoundError."""
+    row = list_with_versions(project_id).filter(pk=evaluator_id).first()
     if row is None:
         raise EvaluatorNotFoundError
     return row

@@ -22,6 +22,7 @@ from analytics.models.discussions import Assignment as Assignment
 from analytics.models.discussions import Comment as Comment
 from analytics.models.discussions import Mention as Mention
 from analytics.models.evaluators import Evaluator as Evaluator
+from analytics.models.evaluators import EvaluatorType as EvaluatorType
 from analytics.models.evaluators import EvaluatorVersion as EvaluatorVersion
 from analytics.models.online_evaluations import EvaluationBudget as EvaluationBudget
 from analytics.models.online_evaluations import EvaluationTask as EvaluationTask
@@ -50,7 +51,7 @@ MIN_FEEDBACK, MAX_FEEDBACK = 1, 5
 BAD_FEEDBACK = (1, 2)
 
 # A caller of the API that names no type of evaluator is taken for a program.
-DEFAULT_EVALUATOR = "code"
+DEFAULT_EVALUATOR = EvaluatorType.CODE.value
 
 
 class ScoreType(models.TextChoices):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from enum import StrEnum
 
 from django.db import models
 from typing_extensions import override
@@ -22,6 +23,15 @@ class EvaluatorState(models.TextChoices):
 
     ACTIVE = "active"
     ARCHIVED = "archived"
+
+
+class EvaluatorType(StrEnum):
+    """Who gives the scores that come from this service; callers of the API may name others."""
+
+    CODE = "code"
+    HUMAN = "human"
+    LLM_JUDGE = "llm_judge"
+    USER = "user"
 
 
 class Evaluator(models.Model):

@@ -19,11 +19,16 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Round
 from django.utils import timezone
 
-from analytics.evaluators.definitions import Definition, UserFeedback
 from analytics.evaluators.selectors import KnownVersion, known_version
 from analytics.models import EvaluationBudget, EvaluationTask, OnlineEvaluation, Score
 from analytics.models.evaluators import EvaluatorState
-from analytics.models.online_evaluations import EvaluationState, SkipReason, TaskState
+from analytics.models.online_evaluations import (
+    JUDGE_MODEL_CHARACTERS,
+    REASON_CHARACTERS,
+    EvaluationState,
+    SkipReason,
+    TaskState,
+)
 from analytics.online_evaluations import money
 from analytics.online_evaluations.money import NOTHING, month_of
 from analytics.scores.services import NewScore, record_scores
@@ -36,7 +41,6 @@ MAX_TRIES = 3
 INTERRUPTED = "interrupted"
 """The reason of tasks whose workers died again and again."""
 
-_JUDGE, _CODE, _USER = "llm_judge", "code", "user"
 _PLACES = 10
 _AHEAD = timedelta(minutes=2)
 _TASKS_AT_ONCE = 500
@@ -228,9 +232,9 @@ def _ended(end: End, now: datetime) -> tuple[bool, bool]:
     ended = own.filter(state=TaskState.DUE).update(
         **freed,
         state=end.state,
-        reason=end.reason[:50],
+        reason=end.reason[:REASON_CHARACTERS],
         score=end.score,
-        judge_model=end.judge_model[:200],
+        judge_model=end.judge_model[:JUDGE_MODEL_CHARACTERS],
         ended_at=now,
     )
     return bool(ended or own.update(**freed)), bool(ended)
@@ -247,12 +251,6 @@ def _free(cost: Decimal) -> dict[str, object]:
     }
 
 
-def _evaluator_type(definition: Definition) -> str:
-    if isinstance(definition, UserFeedback):
-        return _USER
-    return _JUDGE if definition.asks_a_model else _CODE
-
-
 def _score(end: End) -> NewScore:
     version = version_of(end.task)
     return NewScore(
@@ -260,7 +258,7 @@ def _score(end: End) -> NewScore:
         score_name=version.title,
         score_value=end.score if end.score is not None else 0.0,
         reason=end.text,
-        evaluator_type=_evaluator_type(version.definition),
+        evaluator_type=version.definition.evaluator_type,
         judge_model=end.judge_model,
         score_id=score_id_of(end.task),
     )

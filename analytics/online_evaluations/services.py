@@ -13,7 +13,6 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from analytics.evaluators.definitions import Pairwise
 from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
 from analytics.evaluators.selectors import KnownVersion, get_version
 from analytics.models import SCORE_NAME_CHARACTERS, EvaluationTask, OnlineEvaluation
@@ -151,7 +150,7 @@ def _version(project_id: UUID, new: NewOnlineEvaluation) -> KnownVersion:
         raise ValidationError.of_field("evaluator_id", "There is no such evaluator in this project.") from None
     except EvaluatorVersionNotFoundError:
         raise ValidationError.of_field("version", "The evaluator has no such version.") from None
-    if isinstance(known.definition, Pairwise) or known.definition.needs_expected:
+    if not known.definition.scores_alone:
         problem = "It compares an answer with another one, or with an expected one, and answers of clients have none."
         raise ValidationError.of_field("evaluator_id", problem)
     if len(known.title) > SCORE_NAME_CHARACTERS:

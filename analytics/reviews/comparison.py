@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from analytics.agreement import Estimate, cohens_kappa, equal_share, mean_difference, pearson
-from analytics.models import Score
+from analytics.models import EvaluatorType, Score
 from analytics.models.reviews import ItemState, ReviewQueue, RubricKind
-from analytics.reviews.services import EVALUATOR
 
 _IDS_AT_ONCE = 500
 
@@ -41,7 +40,7 @@ def agreement_of_people(queue: ReviewQueue) -> Agreement | None:
         verdicts[opinions[score.pk]][score.request_id] = (score.score_value, score.score_label)
     both = verdicts[1].keys() & verdicts[2].keys()
     second = {key: verdict for key, verdict in verdicts[2].items() if key in both}
-    return _agreement(queue, EVALUATOR, verdicts[1], second) if both else None
+    return _agreement(queue, EvaluatorType.HUMAN, verdicts[1], second) if both else None
 
 
 def agreements(queue: ReviewQueue) -> list[Agreement]:
@@ -67,7 +66,7 @@ def _scores(project_id: UUID, keys: Sequence[UUID | str | None], *, by: str) -> 
 
 def _is_compared(queue: ReviewQueue, score: Score) -> bool:
     named = queue.compared_score_name or queue.score_name
-    return (score.score_name, score.score_type) == (named, queue.kind) and score.evaluator_type != EVALUATOR
+    return (score.score_name, score.score_type) == (named, queue.kind) and score.evaluator_type != EvaluatorType.HUMAN
 
 
 def _agreement(queue: ReviewQueue, evaluator: str, own: Verdicts, given: Verdicts) -> Agreement:

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Case, IntegerField, Max, Q, QuerySet, Value, When
 from django.utils import timezone
 
-from analytics.models import Evaluator, Score
+from analytics.models import Evaluator, EvaluatorType, Score
 from analytics.models.reviews import ItemState, QueueState, ReviewItem, ReviewQueue
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import get_request_time
@@ -35,7 +35,6 @@ from core.errors import ValidationError
 logger = logging.getLogger("analytics.reviews")
 
 MAX_ITEMS = 2_000
-EVALUATOR = "human"
 
 _CLAIM = timedelta(minutes=10)
 _ROWS_AT_ONCE = 500
@@ -175,7 +174,7 @@ def score_item(
                 score_type=queue.kind,
                 score_label=verdict.label,
                 reason=answer.reason,
-                evaluator_type=EVALUATOR,
+                evaluator_type=EvaluatorType.HUMAN,
                 score_id=f"review:{item.pk}",
             ),
             actor=actor,

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from analytics.evaluators import services
 from analytics.evaluators.calibration.calibrate import calibrate
 from analytics.evaluators.calibration.wire import EvaluatorCalibration, calibration_entry
-from analytics.evaluators.selectors import get_evaluator, list_evaluators
+from analytics.evaluators.selectors import get_with_versions, list_with_versions
 from analytics.serializers.evaluators import (
     CalibrationParameters,
     EvaluatorChangeSerializer,
@@ -34,7 +34,7 @@ class EvaluatorViewSet(ProjectViewSet):
         """All of the project, by name."""
         given = EvaluatorParameters(data=request.query_params)
         given.is_valid(raise_exception=True)
-        return self.page(list_evaluators(self.project_id).filter(**given.validated_data), EvaluatorSerializer)
+        return self.page(list_with_versions(self.project_id).filter(**given.validated_data), EvaluatorSerializer)
 
     @operation(
         "createEvaluator",
@@ -107,4 +107,4 @@ class EvaluatorViewSet(ProjectViewSet):
         return Response(calibration_entry(found))
 
     def _entry(self, evaluator_id: UUID) -> object:
-        return EvaluatorSerializer(get_evaluator(self.project_id, evaluator_id)).data
+        return EvaluatorSerializer(get_with_versions(self.project_id, evaluator_id)).data

@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from analytics.evaluators.definitions import JsonSchema, Judge, stored_form
-from analytics.evaluators.selectors import KnownVersion, get_evaluator, get_version, known_version
+from analytics.evaluators.selectors import KnownVersion, get_version, get_with_versions, known_version
 from analytics.evaluators.services import NewVersion, add_version, change_evaluator
 from analytics.models import Evaluator
 from analytics.models.evaluators import EvaluatorState
@@ -115,7 +115,7 @@ def _save(visit: Visit, version: KnownVersion, form: KindForm) -> None:
 
 
 def _shown(visit: Visit, version: KnownVersion, form: KindForm, named: NameForm | None) -> dict[str, Any]:
-    row = get_evaluator(visit.project.pk, version.evaluator_id)
+    row = get_with_versions(visit.project.pk, version.evaluator_id)
     newest, may_edit = row.versions.all()[0].number, visit.may(Right.EDIT)
     renamed = named or NameForm(initial={"name": row.name, "description": row.description})
     return {

@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import override
 
 from analytics.evaluators.definitions import KINDS
-from analytics.evaluators.selectors import list_newest
+from analytics.evaluators.selectors import list_evaluators
 from analytics.models.evaluators import EvaluatorState
 from console.evaluators.kinds import KIND_TITLES
 from core.audit.actors import actor_names
@@ -41,7 +41,7 @@ class EvaluatorsPage(Page):
 
 
 def _table(visit: Visit, request_id: str, new_address: str) -> Table:
-    rows = sorted(list_newest(visit.project.pk), key=lambda row: row.state != EvaluatorState.ACTIVE)
+    rows = sorted(list_evaluators(visit.project.pk), key=lambda row: row.state != EvaluatorState.ACTIVE)
     names = actor_names(row.created_by for row in rows)
     return Table(
         caption="Evaluators, those in use first",

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django import forms
 
-from analytics.evaluators.selectors import list_newest
+from analytics.evaluators.selectors import list_evaluators
 from analytics.models import Evaluator
 from analytics.models.evaluators import EvaluatorState
 from gateway.experiments.evaluators import ExperimentEvaluator
@@ -59,7 +59,7 @@ class EvaluatorForm(forms.Form):
 
 def evaluator_rows(project_id: UUID) -> list[Evaluator]:
     """Returns the evaluators that are in use."""
-    return [row for row in list_newest(project_id) if row.state == EvaluatorState.ACTIVE]
+    return list(list_evaluators(project_id).filter(state=EvaluatorState.ACTIVE))
 
 
 def initial_evaluators(rows: Iterable[Evaluator], given: Sequence[str]) -> dict[str, Any]:

@@ -129,6 +129,7 @@ class NewForm(ChangeForm):
     ) -> None:
         super().__init__(data, initial={"evaluator_id": chosen})
         self.fields["evaluator_id"].choices = evaluators  # type: ignore[attr-defined]
+        self.has_evaluators = bool(evaluators)
 
     @override
     def body(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,8 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from analytics.evaluators.definitions import Pairwise
-from analytics.evaluators.selectors import known_version, list_evaluators
-from analytics.models import Evaluator, OnlineEvaluation
-from analytics.models.evaluators import EvaluatorState
+from analytics.evaluators.selectors import KnownVersion, newest_versions
+from analytics.models import OnlineEvaluation
 from analytics.online_evaluations.selectors import (
     Progress,
     list_online_evaluations,
@@ -82,26 +80,20 @@ def _shown(visit: Visit, form: NewForm, *, is_open: bool) -> dict[str, Any]:
     return {
         "form": form,
         "form_is_open": is_open,
-        "has_evaluators": bool(_usable(visit.project.pk)),
+        "has_evaluators": form.has_evaluators,
         "may_edit": visit.may(Right.EDIT),
         "form_address": visit.link("online_evaluations"),
     }
 
 
 def _form(visit: Visit, data: Mapping[str, Any] | None = None) -> NewForm:
-    choices = [(str(row.pk), row.name) for row in _usable(visit.project.pk)]
+    choices = [(str(one.evaluator_id), one.name) for one in _usable(visit.project.pk)]
     return NewForm(choices, data, visit.request.GET.get("evaluator_id", ""))
 
 
-def _usable(project_id: UUID) -> list[Evaluator]:
+def _usable(project_id: UUID) -> list[KnownVersion]:
     """Returns the evaluators that can score an answer by itself."""
-    rows = list_evaluators(project_id).filter(state=EvaluatorState.ACTIVE)
-    return [row for row in rows if _scores_alone(row)]
-
-
-def _scores_alone(row: Evaluator) -> bool:
-    definition = known_version(row.versions.all()[0]).definition
-    return not isinstance(definition, Pairwise) and not definition.needs_expected
+    return [one for one in newest_versions(project_id) if one.definition.scores_alone]
 
 
 _Shown = tuple[OnlineEvaluation, Progress]

@@ -71,7 +71,7 @@ class ReviewsPage(Page):
 
 
 def _form(visit: Visit, data: Mapping[str, Any] | None = None) -> QueueForm:
-    active = list_evaluators(visit.project.pk).filter(state=EvaluatorState.ACTIVE).prefetch_related(None)
+    active = list_evaluators(visit.project.pk).filter(state=EvaluatorState.ACTIVE)
     evaluators = [(str(row.pk), row.name) for row in active]
     return QueueForm(visit.period, evaluators, data, visit.request.GET)
 

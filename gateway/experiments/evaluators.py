@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from analytics.evaluators.definitions import Definition, UserFeedback
-from analytics.evaluators.selectors import KnownVersion, known_version, list_newest
+from analytics.evaluators.selectors import KnownVersion, known_version, list_evaluators
 from analytics.models import EvaluatorVersion
 from analytics.models.evaluators import EvaluatorState
 from core.errors import ValidationError
@@ -98,7 +98,7 @@ def _versions(project_id: UUID, given: Sequence[NewEvaluator]) -> list[KnownVers
     if not given:
         return []
     ids = {new.evaluator_id for new in given}
-    known: dict[UUID, Any] = {row.pk: row for row in list_newest(project_id).filter(pk__in=ids)}
+    known: dict[UUID, Any] = {row.pk: row for row in list_evaluators(project_id).filter(pk__in=ids)}
     wanted: list[tuple[UUID, int]] = []
     for index, new in enumerate(given):
         evaluator = known.get(new.evaluator_id)

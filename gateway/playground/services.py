@@ -15,6 +15,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import Error as DatabaseError
 
+from analytics.models import EvaluatorType
 from analytics.scores.services import NewScore, record_scores
 from core.api.authentication import key_id_of
 from core.errors import ApplicationError
@@ -31,7 +32,6 @@ from prompts.selectors import PromptVersionRecord
 logger = logging.getLogger("gateway.playground")
 
 SOURCE = "playground"
-EVALUATOR = "llm_judge"
 ACTOR = "actor"
 """The attribute of a record that says who used the playground: `key:<id>` or `user:<name>`."""
 
@@ -146,7 +146,7 @@ def _scores(result: Result, *, reasons: bool) -> list[NewScore]:
             score_name=name,
             score_value=grade.score,
             reason=grade.reason if reasons else "",
-            evaluator_type=EVALUATOR,
+            evaluator_type=EvaluatorType.LLM_JUDGE,
         )
         for name, grade in (judgement.grades.items() if judgement is not None else ())
     ]

@@ -11,7 +11,7 @@ from agent.tools.base import Arguments, Tool, ToolContext
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, listed_rows, page_of
 from analytics.evaluators.definitions import KINDS
-from analytics.evaluators.selectors import get_evaluator, list_evaluators
+from analytics.evaluators.selectors import get_with_versions, list_with_versions
 from analytics.serializers.evaluators import EvaluatorSerializer
 from core.errors import ValidationError
 
@@ -30,12 +30,12 @@ class OneEvaluator(Arguments, kw_only=True, frozen=True):
 def _list_evaluators(context: ToolContext, arguments: ListEvaluators) -> dict[str, Any]:
     if arguments.kind is not None and arguments.kind not in KINDS:
         raise ValidationError.of_field("kind", f"There is no such kind. There are {', '.join(KINDS)}.")
-    rows = list_evaluators(context.project_id).filter(**chosen(arguments, ["state", "kind"]))
+    rows = list_with_versions(context.project_id).filter(**chosen(arguments, ["state", "kind"]))
     return listed_rows(rows, EvaluatorSerializer, page_of(arguments))
 
 
 def _get_evaluator(context: ToolContext, arguments: OneEvaluator) -> dict[str, Any]:
-    return dict(EvaluatorSerializer(get_evaluator(context.project_id, arguments.evaluator_id)).data)
+    return dict(EvaluatorSerializer(get_with_versions(context.project_id, arguments.evaluator_id)).data)
 
 
 TOOLS: tuple[Tool, ...] = (

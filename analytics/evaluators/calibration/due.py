@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from analytics.evaluators.calibration.labels import Judged, judged_of, labels_of, latest_model
 from analytics.evaluators.calibration.states import LABELS_LAST
-from analytics.evaluators.definitions import Pairwise, UserFeedback
+from analytics.evaluators.definitions import UserFeedback
 from analytics.evaluators.selectors import KnownVersion, known_version
 from analytics.models import SCORE_NAME_CHARACTERS, EvaluatorVersion, ReviewItem
 from analytics.models.evaluators import EvaluatorState
@@ -34,7 +34,6 @@ AT_ONCE = 100
 """So many answers without a score are tried at once."""
 
 ACTOR = "calibration"
-_JUDGE, _CODE = "llm_judge", "code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def record(due: Due, scored: Mapping[UUID, Scored]) -> None:
             score_name=version.title,
             score_value=one.score,
             reason=one.reason,
-            evaluator_type=_JUDGE if version.definition.asks_a_model else _CODE,
+            evaluator_type=version.definition.evaluator_type,
             judge_model=one.judge_model,
             score_id=f"{'anchor' if request_id in again else 'label'}:{version.version_id}:{request_id}",
         )
@@ -102,10 +101,9 @@ def _labelled_versions(now: datetime) -> QuerySet[EvaluatorVersion]:
 
 
 def _can_score(version: KnownVersion) -> bool:
-    """Returns whether it scores an answer by itself: neither by another answer, nor by an expected one or by users."""
-    definition = version.definition
-    is_alone = not (definition.needs_expected or isinstance(definition, Pairwise | UserFeedback))
-    return is_alone and len(version.title) <= SCORE_NAME_CHARACTERS
+    """Returns whether it scores an answer at once and by itself, and its scores can have its name."""
+    can_score = version.definition.scores_alone and not isinstance(version.definition, UserFeedback)
+    return can_score and len(version.title) <= SCORE_NAME_CHARACTERS
 
 
 def _due_of(row: EvaluatorVersion, version: KnownVersion, now: datetime) -> tuple[Due | None, dict[str, Any]]:

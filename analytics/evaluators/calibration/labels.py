@@ -15,14 +15,13 @@ from django.db.models import QuerySet
 
 from analytics.evaluators.calibration.statistics import Group, Verdicts
 from analytics.evaluators.selectors import KnownVersion
-from analytics.models import ReviewItem, Score, ScoreType
+from analytics.models import EvaluatorType, ReviewItem, Score, ScoreType
 from analytics.models.reviews import ItemState
 from analytics.scores.sync.requests import ScoredRequest, find_requests
 
 MAX_LABELS = 10_000
 """So many of the newest labels count, so that a calibration takes a bounded time."""
 
-_HUMAN = "human"
 _BASELINE = "baseline"
 _AT_ONCE = 500
 _NO_UUID = UUID(int=0)
@@ -82,7 +81,7 @@ def judged_of(project_id: UUID, version: KnownVersion, request_ids: Sequence[UUI
 def scores_of(project_id: UUID, version: KnownVersion) -> QuerySet[Score]:
     """Returns the scores that a version of an evaluator gave."""
     own = _scores(project_id).filter(score_name=version.title, score_type__in=[ScoreType.NUMBER, ScoreType.BOOLEAN])
-    return own.exclude(evaluator_type=_HUMAN)
+    return own.exclude(evaluator_type=EvaluatorType.HUMAN)
 
 
 def latest_model(project_id: UUID, version: KnownVersion) -> str:

@@ -7,12 +7,11 @@ from typing import Any
 from django import forms
 from typing_extensions import override
 
-from analytics.models import REASON_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
+from analytics.models import REASON_CHARACTERS, SCORE_NAME_CHARACTERS, EvaluatorType, ScoreType
 from analytics.scores.services import NewScore
 
 _UP, _DOWN = "up", "down"
 _MAX_NUMBER = 100
-EVALUATOR = "human"
 
 
 class ScoreForm(forms.Form):
@@ -44,5 +43,5 @@ class ScoreForm(forms.Form):
             score_value=float(given["verdict"] == _UP) if is_thumb else given["score_value"],
             score_type=(ScoreType.BOOLEAN if is_thumb else ScoreType.NUMBER).value,
             reason=given["reason"],
-            evaluator_type=EVALUATOR,
+            evaluator_type=EvaluatorType.HUMAN,
         )
