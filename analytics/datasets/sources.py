@@ -15,7 +15,7 @@ from analytics.datasets.errors import InvalidItemError, NothingToAddError, Texts
 from analytics.datasets.items import MAX_ITEM_BYTES, MAX_TAGS, NO_PARAMETERS, NewItem, read_item
 from analytics.identifiers import id_hash
 from analytics.models.datasets import DatasetItem
-from analytics.models.reviews import ReviewQueue
+from analytics.models.reviews import FIRST_OPINION, ReviewQueue
 from analytics.queries.bounded_bodies import BoundedBodies, bounded_bodies
 from analytics.queries.request_cursor import RequestCursor
 from analytics.queries.request_filters import RequestFilter
@@ -103,7 +103,7 @@ def of_items(project_id: UUID, item_ids: Sequence[UUID], *, options: Options) ->
 def of_review(queue: ReviewQueue, states: Iterable[str], *, known: Iterable[UUID], options: Options) -> Found:
     """Returns items of the requests of a review queue that are in one of the states, without those that are hidden
     until they are labelled. Raises as `of_filter` does."""
-    rows = list(queue.items.filter(state__in=list(states), opinion=1).order_by("position"))
+    rows = list(queue.items.filter(state__in=list(states), opinion=FIRST_OPINION).order_by("position"))
     hidden = hidden_items(queue, rows)
     keys = [RequestCursor(row.ts, row.request_id) for row in rows if row.pk not in hidden]
     if not keys:

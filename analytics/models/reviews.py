@@ -20,6 +20,10 @@ ARM_CHARACTERS = 60
 _SCORE_NAME_CHARACTERS = 100
 
 
+FIRST_OPINION, SECOND_OPINION = 1, 2
+"""The opinion of the person who scores a request first, and that of a second one about the same."""
+
+
 class QueueState(models.TextChoices):
     OPEN = "open"
     CLOSED = "closed"
@@ -83,6 +87,11 @@ class ReviewQueue(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def last_position(self) -> int:
+        """The place of the last item, read anew each time; 0 without any."""
+        return self.items.aggregate(last=models.Max("position"))["last"] or 0
+
     def scaled(self, value: float) -> float:
         """Returns a person's answer on the evaluators' scale from 0 to 1."""
         if self.kind != RubricKind.NUMBER or self.minimum is None or self.maximum is None:
@@ -92,13 +101,13 @@ class ReviewQueue(models.Model):
 
 class ReviewItem(models.Model):
     """One request of a queue. `ts` is the time of the request, and `position` its place in the queue from 1. `opinion`
-    is 2 where a second person scores what a first one has scored."""
+    says whether a first or a second person scores it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     queue = models.ForeignKey(ReviewQueue, on_delete=models.CASCADE, related_name="items")
     position = models.PositiveIntegerField()
     request_id = models.UUIDField()
-    opinion = models.PositiveSmallIntegerField(default=1, db_default=1)
+    opinion = models.PositiveSmallIntegerField(default=FIRST_OPINION, db_default=FIRST_OPINION)
     # Of a due label: the arm, which nobody who labels may see, and until when the label counts.
     arm = models.CharField(max_length=ARM_CHARACTERS, blank=True, default="", db_default="")
     counts_until = models.DateTimeField(null=True)

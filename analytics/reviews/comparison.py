@@ -8,7 +8,7 @@ from uuid import UUID
 
 from analytics.agreement import Estimate, cohens_kappa, equal_share, mean_difference, pearson
 from analytics.models import EvaluatorType, Score
-from analytics.models.reviews import ItemState, ReviewQueue, RubricKind
+from analytics.models.reviews import FIRST_OPINION, SECOND_OPINION, ItemState, ReviewQueue, RubricKind
 
 _IDS_AT_ONCE = 500
 
@@ -33,19 +33,19 @@ class Agreement:
 def agreement_of_people(queue: ReviewQueue) -> Agreement | None:
     """Returns the agreement of the first person with the second one, on the answers that both scored; None of none."""
     done = queue.items.filter(state=ItemState.DONE, score_id__isnull=False).order_by()
-    twice = done.filter(request_id__in=done.filter(opinion=2).values("request_id"))
+    twice = done.filter(request_id__in=done.filter(opinion=SECOND_OPINION).values("request_id"))
     opinions = dict(twice.values_list("score_id", "opinion"))
-    verdicts: dict[int, dict[str, tuple[float, str]]] = {1: {}, 2: {}}
+    verdicts: dict[int, dict[str, tuple[float, str]]] = {FIRST_OPINION: {}, SECOND_OPINION: {}}
     for score in _scores(queue.project_id, list(opinions), by="pk"):
         verdicts[opinions[score.pk]][score.request_id] = (score.score_value, score.score_label)
-    both = verdicts[1].keys() & verdicts[2].keys()
-    second = {key: verdict for key, verdict in verdicts[2].items() if key in both}
-    return _agreement(queue, EvaluatorType.HUMAN, verdicts[1], second) if both else None
+    first, second = verdicts[FIRST_OPINION], verdicts[SECOND_OPINION]
+    both = {key: verdict for key, verdict in second.items() if key in first}
+    return _agreement(queue, EvaluatorType.HUMAN, first, both) if both else None
 
 
 def agreements(queue: ReviewQueue) -> list[Agreement]:
     """Returns the agreement with each type of evaluator that scored reviewed requests, by name."""
-    reviewed = queue.items.filter(state=ItemState.DONE, score_id__isnull=False, opinion=1).order_by()
+    reviewed = queue.items.filter(state=ItemState.DONE, score_id__isnull=False, opinion=FIRST_OPINION).order_by()
     own: dict[str, tuple[float, str]] = {}
     others: dict[str, dict[str, tuple[float, str]]] = {}
     for score in _scores(queue.project_id, list(reviewed.values_list("score_id", flat=True)), by="pk"):

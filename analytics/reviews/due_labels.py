@@ -17,12 +17,12 @@ from itertools import islice, zip_longest
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from analytics.models import EvaluationTask, Evaluator, OnlineEvaluation
 from analytics.models.online_evaluations import EvaluationState, TaskState
-from analytics.models.reviews import ItemState, QueueState, ReviewItem, ReviewQueue
+from analytics.models.reviews import FIRST_OPINION, SECOND_OPINION, ItemState, QueueState, ReviewItem, ReviewQueue
 from core.errors import ValidationError
 
 logger = logging.getLogger("analytics.reviews")
@@ -32,7 +32,6 @@ LABEL_PATIENCE = timedelta(days=7)
 SECOND_OPINIONS = 0.1
 """The share of the labels that a second person gives, too."""
 
-_FIRST, _SECOND = 1, 2
 _ROWS_AT_ONCE = 500
 _BITS = 64
 
@@ -41,7 +40,8 @@ def require_labels(project_id: UUID, evaluator_id: UUID) -> None:
     """Raises ValidationError where no label of the evaluator is due, and none will be."""
     evaluations = OnlineEvaluation.objects.for_project(project_id).filter(evaluator_id=evaluator_id)
     is_sampled = evaluations.filter(state=EvaluationState.ACTIVE, label_share__isnull=False).exists()
-    if not is_sampled and not waiting_labels(project_id, evaluator_id, timezone.now()).exists():
+    waiting = _waiting_labels(project_id, timezone.now()).filter(version__evaluator_id=evaluator_id)
+    if not is_sampled and not waiting.exists():
         problem = (
             "None of its labels is due: PATCH online-evaluations/{evaluation_id} with a label_share, in an active"
             " online evaluation of this evaluator."
@@ -49,17 +49,18 @@ def require_labels(project_id: UUID, evaluator_id: UUID) -> None:
         raise ValidationError.of_field("evaluator_id", problem)
 
 
-def waiting_labels(project_id: UUID, evaluator_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
-    """Returns the scored answers whose label is due and still counts, in queues or not."""
-    tasks = EvaluationTask.objects.filter(project_id=project_id, version__evaluator_id=evaluator_id)
-    return tasks.filter(label_due=True, labelled_at=None, state=TaskState.DONE, due_at__gt=now - LABEL_PATIENCE)
-
-
-def free_labels(project_id: UUID, evaluator_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
-    """Returns those of `waiting_labels` that no open queue has."""
-    items = ReviewItem.objects.filter(request_id=OuterRef("request_id"), queue__evaluator_id=evaluator_id)
+def free_labels(project_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
+    """Returns the scored answers whose label is due and still counts, and that no open queue has."""
+    items = ReviewItem.objects.filter(
+        request_id=OuterRef("request_id"), queue__evaluator_id=OuterRef("version__evaluator_id")
+    )
     taken = items.filter(Q(queue__state=QueueState.OPEN) | Q(state=ItemState.DONE), queue__due_labels=True)
-    return waiting_labels(project_id, evaluator_id, now).exclude(Exists(taken))
+    return _waiting_labels(project_id, now).exclude(Exists(taken))
+
+
+def count_free_labels(project_id: UUID, now: datetime) -> dict[UUID, int]:
+    """Returns the number of `free_labels` by evaluator, without those that have none."""
+    return dict(free_labels(project_id, now).order_by().values_list("version__evaluator_id").annotate(Count("pk")))
 
 
 def fill_queues(now: datetime) -> int:
@@ -80,9 +81,9 @@ def fill_queue(queue: ReviewQueue, now: datetime) -> int:
         if row.state != QueueState.OPEN:
             return 0
         _expired(row, now).delete()
-        room = row.sample_size - row.items.filter(opinion=_FIRST).count()
+        room = row.sample_size - row.items.filter(opinion=FIRST_OPINION).count()
         tasks = list(_in_turn(row, room, now)) if room > 0 else []
-        last = _last(row)
+        last = row.last_position
         items = (_item(row, last + place, task) for place, task in enumerate(tasks, 1))
         ReviewItem.objects.bulk_create(items, batch_size=_ROWS_AT_ONCE)
     if tasks:
@@ -116,16 +117,16 @@ def still_changing(now: datetime) -> Q:
 def ask_second_person(queue: ReviewQueue, item: ReviewItem) -> None:
     """Adds the same answer for another person, where its hash says so and there is none yet. The caller has locked the
     queue."""
-    if queue.evaluator_id is None or item.opinion != _FIRST:
+    if queue.evaluator_id is None or item.opinion != FIRST_OPINION:
         return
     if not needs_second_person(queue.evaluator_id, item.request_id):
         return
-    if not queue.items.filter(request_id=item.request_id, opinion=_SECOND).exists():
+    if not queue.items.filter(request_id=item.request_id, opinion=SECOND_OPINION).exists():
         ReviewItem.objects.create(
             queue=queue,
-            position=_last(queue) + 1,
+            position=queue.last_position + 1,
             request_id=item.request_id,
-            opinion=_SECOND,
+            opinion=SECOND_OPINION,
             arm=item.arm,
             ts=item.ts,
         )
@@ -139,7 +140,7 @@ def needs_second_person(evaluator_id: UUID, request_id: UUID) -> bool:
 def labels_by_arm(queue: ReviewQueue, now: datetime) -> dict[str, int]:
     """Returns how many items of each arm are labelled or under way, so that the next one is of the arm with fewest."""
     given = Q(state=ItemState.DONE) | Q(state=ItemState.OPEN, claimed_until__gte=now)
-    rows = queue.items.filter(given, opinion=_FIRST).order_by().values_list("arm").annotate(items=Count("pk"))
+    rows = queue.items.filter(given, opinion=FIRST_OPINION).order_by().values_list("arm").annotate(items=Count("pk"))
     return dict(rows)
 
 
@@ -155,12 +156,19 @@ def hidden_items(queue: ReviewQueue, items: Iterable[ReviewItem]) -> set[UUID]:
     return {item.pk for item in given if item.state != ItemState.DONE or item.request_id in waiting}
 
 
+def _waiting_labels(project_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
+    """Returns the scored answers whose label is due and still counts, in queues or not."""
+    tasks = EvaluationTask.objects.filter(project_id=project_id, state=TaskState.DONE)
+    return tasks.filter(label_due=True, labelled_at=None, due_at__gt=now - LABEL_PATIENCE)
+
+
 def _in_turn(queue: ReviewQueue, room: int, now: datetime) -> Iterator[EvaluationTask]:
     """Yields up to `room` tasks: one of each arm in turn while there are some, by their hashes. Within a turn they come
     in the order of their hashes, too, so that a place says nothing of the arm."""
     if queue.evaluator_id is None:
         return
-    free = free_labels(queue.project_id, queue.evaluator_id, now).order_by("position", "pk")
+    own = free_labels(queue.project_id, now).filter(version__evaluator_id=queue.evaluator_id)
+    free = own.order_by("position", "pk")
     arms = free.order_by().values_list("rollout_id", "variant").distinct()
     by_arm = [list(free.filter(rollout_id=rollout, variant=variant)[:room]) for rollout, variant in arms]
     yield from islice(_turns(by_arm), room)
@@ -189,8 +197,4 @@ def _item(queue: ReviewQueue, position: int, task: EvaluationTask) -> ReviewItem
 
 def _expired(queue: ReviewQueue, now: datetime) -> QuerySet[ReviewItem]:
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    return queue.items.filter(free, state=ItemState.OPEN, opinion=_FIRST, counts_until__lt=now)
-
-
-def _last(queue: ReviewQueue) -> int:
-    return queue.items.aggregate(last=Max("position"))["last"] or 0
+    return queue.items.filter(free, state=ItemState.OPEN, opinion=FIRST_OPINION, counts_until__lt=now)

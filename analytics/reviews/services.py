@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, IntegerField, Max, Q, QuerySet, Value, When
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from analytics.models import Evaluator, EvaluatorType, Score
-from analytics.models.reviews import ItemState, QueueState, ReviewItem, ReviewQueue
+from analytics.models.reviews import FIRST_OPINION, SECOND_OPINION, ItemState, QueueState, ReviewItem, ReviewQueue
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import get_request_time
 from analytics.queries.review_sample import SampledRow, sample_requests
@@ -118,8 +118,9 @@ def add_item(*, project_id: UUID, queue_id: UUID, request_id: UUID, actor: str) 
             return known, False
         if queue.items.count() >= MAX_ITEMS:
             raise QueueFullError(MAX_ITEMS)
-        last = queue.items.aggregate(last=Max("position"))["last"] or 0
-        item = ReviewItem.objects.create(queue=queue, position=last + 1, request_id=request_id, ts=made_at)
+        item = ReviewItem.objects.create(
+            queue=queue, position=queue.last_position + 1, request_id=request_id, ts=made_at
+        )
     logger.info("review_queue.item_added queue_id=%s item_id=%s actor=%s", queue_id, item.pk, actor)
     return item, True
 
@@ -180,7 +181,7 @@ def score_item(
             actor=actor,
         ).row
         _settle(item, ItemState.DONE, actor, score.pk)
-        if queue.due_labels and item.opinion == 1:
+        if queue.due_labels and item.opinion == FIRST_OPINION:
             due_labels.give_label(queue, item, verdict.value, timezone.now())
             due_labels.ask_second_person(queue, item)
     return item, score
@@ -208,7 +209,7 @@ def assign_items(*, project_id: UUID, queue_id: UUID, assignee: str, count: int 
         if not assignee:
             return items.exclude(assignee="").update(assignee="")
         # A second opinion is for anybody but the one who gave the first.
-        free = items.filter(assignee="", opinion=1).order_by("position").values_list("pk", flat=True)
+        free = items.filter(assignee="", opinion=FIRST_OPINION).order_by("position").values_list("pk", flat=True)
         assigned = queue.items.filter(pk__in=list(free[:count])).update(assignee=assignee)
     logger.info("review_queue.assigned queue_id=%s items=%d actor=%s", queue_id, assigned, actor)
     return assigned
@@ -265,11 +266,11 @@ def _claimable(queue: ReviewQueue, actor: str, now: datetime) -> QuerySet[Review
     items = queue.items.filter(free, own, state=ItemState.OPEN)
     if not queue.due_labels:
         return items.order_by(turn, "position")
-    own_labels = queue.items.filter(opinion=1, reviewed_by=actor).values("request_id")
-    items = items.exclude(opinion=2, request_id__in=own_labels)
+    own_labels = queue.items.filter(opinion=FIRST_OPINION, reviewed_by=actor).values("request_id")
+    items = items.exclude(opinion=SECOND_OPINION, request_id__in=own_labels)
     labelled = due_labels.labels_by_arm(queue, now)
     of_arm = Case(
-        When(opinion=2, then=Value(-1)),
+        When(opinion=SECOND_OPINION, then=Value(-1)),
         *(When(arm=arm, then=Value(count)) for arm, count in labelled.items()),
         default=Value(0),
         output_field=IntegerField(),
@@ -294,7 +295,8 @@ def _problem_of(item: ReviewItem, actor: str) -> str:
     is_held = item.claimed_until is not None and item.claimed_until >= timezone.now()
     if item.state == ItemState.OPEN and is_held and item.claimed_by != actor:
         return "Another person has the item open."
-    if item.opinion == 2 and item.queue.items.filter(request_id=item.request_id, opinion=1, reviewed_by=actor).exists():
+    own = item.queue.items.filter(request_id=item.request_id, opinion=FIRST_OPINION, reviewed_by=actor)
+    if item.opinion == SECOND_OPINION and own.exists():
         return "You have labelled this answer: the second opinion is another person's."
     return ""
 

@@ -12,7 +12,7 @@ from analytics.agreement import Estimate
 from analytics.evaluators.calibration.calibrate import Calibration, calibrate
 from analytics.evaluators.calibration.states import MIN_LABELS, MIN_LABELS_OF_EACH, Missing, State
 from analytics.evaluators.selectors import KnownVersion
-from analytics.reviews.due_labels import free_labels
+from analytics.reviews.due_labels import count_free_labels
 from core.roles import Right
 from core.ui.formats import share
 from core.ui.marks import status
@@ -54,7 +54,7 @@ def _shown(visit: Visit, version: KnownVersion) -> Mapping[str, Any]:
 
 def _labels_address(visit: Visit, version: KnownVersion) -> str:
     """Returns where to label answers that online evaluations have due; empty for readers, and where none is."""
-    if not free_labels(visit.project.pk, version.evaluator_id, timezone.now()).exists():
+    if version.evaluator_id not in count_free_labels(visit.project.pk, timezone.now()):
         return ""
     return visit.link_if_there("review_labels", evaluator_id=str(version.evaluator_id), count="20")
 

@@ -16,10 +16,10 @@ from typing_extensions import override
 from analytics.evaluators.definitions import Definition, Judge
 from analytics.evaluators.errors import EvaluatorNotFoundError
 from analytics.evaluators.selectors import KnownVersion, get_version, list_evaluators
-from analytics.models.evaluators import Evaluator, EvaluatorState
+from analytics.models.evaluators import EvaluatorState
 from analytics.models.reviews import QUEUE_NAME_CHARACTERS, QueueState, ReviewQueue, RubricKind
 from analytics.queries.request_filters import RequestFilter
-from analytics.reviews.due_labels import free_labels
+from analytics.reviews.due_labels import count_free_labels
 from analytics.reviews.selectors import list_queues, progress_of
 from analytics.reviews.services import MAX_ITEMS, NewQueue, create_queue
 from analytics.serializers.reviews import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
@@ -94,7 +94,7 @@ def _shown(visit: Visit, version: KnownVersion, form: LabelsForm) -> dict[str, A
     return {
         "evaluator": version,
         "form": form,
-        "free": free_labels(project_id, version.evaluator_id, timezone.now()).count(),
+        "free": count_free_labels(project_id, timezone.now()).get(version.evaluator_id, 0),
         "queues": list(_open_queues(visit, version.evaluator_id)),
         "may_edit": visit.may(Right.EDIT),
         "reviews_address": visit.link("reviews"),
@@ -124,13 +124,16 @@ def _queue(visit: Visit, row: ReviewQueue, left: int) -> dict[str, Any]:
 
 
 def _with_labels(visit: Visit) -> list[dict[str, Any]]:
-    active: list[Evaluator] = list(list_evaluators(visit.project.pk).filter(state=EvaluatorState.ACTIVE))
-    now, found = timezone.now(), []
-    for row in active:
-        if free := free_labels(visit.project.pk, row.pk, now).count():
-            address = visit.link("review_labels", evaluator_id=str(row.pk))
-            found.append({"name": row.name, "free": free, "address": address})
-    return found
+    free = count_free_labels(visit.project.pk, timezone.now())
+    rows = list_evaluators(visit.project.pk).filter(state=EvaluatorState.ACTIVE, pk__in=free)
+    return [
+        {
+            "name": row.name,
+            "free": free[row.pk],
+            "address": visit.link("review_labels", evaluator_id=str(row.pk)),
+        }
+        for row in rows
+    ]
 
 
 def _kind_of(definition: Definition) -> RubricKind:

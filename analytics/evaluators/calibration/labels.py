@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from analytics.evaluators.calibration.statistics import Group, Verdicts
 from analytics.evaluators.selectors import KnownVersion
 from analytics.models import EvaluatorType, ReviewItem, Score, ScoreType
-from analytics.models.reviews import ItemState
+from analytics.models.reviews import FIRST_OPINION, ItemState
 from analytics.scores.sync.requests import ScoredRequest, find_requests
 
 MAX_LABELS = 10_000
@@ -50,7 +50,7 @@ def labels_of(project_id: UUID, version: KnownVersion) -> list[Label]:
     opinions compare people with each other, and are left out."""
     items = (
         ReviewItem.objects.filter(queue__project_id=project_id, queue__evaluator_id=version.evaluator_id)
-        .filter(state=ItemState.DONE, score_id__isnull=False, reviewed_at__isnull=False, opinion=1)
+        .filter(state=ItemState.DONE, score_id__isnull=False, reviewed_at__isnull=False, opinion=FIRST_OPINION)
         .select_related("queue")
         .order_by("-reviewed_at", "-id")[:MAX_LABELS]
     )
