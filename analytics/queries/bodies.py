@@ -8,6 +8,7 @@ from uuid import UUID
 
 from analytics.queries import visible
 from analytics.queries.request_cursor import RequestCursor
+from analytics.queries.requests import Payload, get_payload_at
 
 # A body beyond the first bound, and all bodies that come after the second one is reached, are left in the store.
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -44,3 +45,13 @@ def get_bodies(project_id: UUID, keys: Sequence[RequestCursor]) -> Mapping[UUID,
     params = {"project": project_id, "times": [key.ts for key in keys], "ids": [key.request_id for key in keys]}
     found = visible.query(_BODIES, params, row=BodiesRow, name="requests.bodies")
     return {row.request_id: row for row in found}
+
+
+def get_payloads(project_id: UUID, keys: Sequence[RequestCursor]) -> Mapping[UUID, Payload]:
+    """Returns the bodies by request, as `get_bodies` does, and those that it leaves out one by one."""
+    times = {key.request_id: key.ts for key in keys}
+    found: dict[UUID, Payload] = {}
+    for request_id, row in get_bodies(project_id, keys).items():
+        alone = get_payload_at(project_id, times[request_id], request_id) if row.is_left_out else None
+        found[request_id] = alone or Payload(row.request, row.response)
+    return found

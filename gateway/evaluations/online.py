@@ -10,29 +10,19 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from uuid import UUID
 
-import msgspec
 from django.utils import timezone
 
-from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from analytics.evaluators.definitions import UserFeedback
-from analytics.models import SCORE_NAME_CHARACTERS, EvaluationTask, Score
+from analytics.models import EvaluationTask
 from analytics.models.online_evaluations import SkipReason, TaskState
 from analytics.online_evaluations import money, queue
 from analytics.online_evaluations.money import NOTHING, Room
 from analytics.online_evaluations.queue import Batch, End
-from analytics.online_evaluations.ratings import RatedAnswer, rated_bad
-from analytics.online_evaluations.reading import AnswerFacts, answer_facts
-from analytics.queries.bodies import get_bodies
-from analytics.queries.request_cursor import RequestCursor
-from analytics.queries.requests import Payload, get_payload_at
 from core.http.tracebacks import class_and_place
 from core.processes.background_tasks import keep_running
 from core.processes.database_threads import in_database_thread
@@ -41,8 +31,8 @@ from gateway.evaluations.behind_clients import behind_clients
 from gateway.evaluations.evaluate import Asked, Evaluation, evaluate, questions_of
 from gateway.evaluations.failures import OUT_OF_BUDGET, is_limited, is_passing, is_too_long, seconds_of
 from gateway.evaluations.highest_cost import called_once, highest_cost
-from gateway.evaluations.stored import StoredAnswer, read_stored
-from gateway.guardrails.verdicts import VERDICTS, GuardrailAction, decode_verdicts
+from gateway.evaluations.online_reading import read_batch
+from gateway.evaluations.stored import StoredAnswer
 from gateway.pipeline.internal_client import settled
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
@@ -55,8 +45,6 @@ PARALLEL = 16
 SLICE_SECONDS = 15.0
 UNKNOWN_COST = "unknown_cost"
 """The reason of a task whose judge has no known price or no longest answer: the budget could not be kept."""
-NAME_TOO_LONG = "name_too_long"
-"""The reason of a task whose evaluator has got a name that, with the version, no score can have."""
 TOO_MANY_TOKENS = "too_many_tokens"
 """The reason of a task whose judge may need more tokens than background requests may use in a whole minute."""
 
@@ -97,15 +85,6 @@ async def _slice(runtime: Runtime, first: Batch) -> None:
         await settled(_SETTLE_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What is known of a task before anybody is asked: the answer, how the task ends without one, or neither where the
-    store was away."""
-
-    stored: StoredAnswer | None = None
-    end: End | None = None
-
-
 class _Judging:
     """The judging of one batch."""
 
@@ -125,7 +104,7 @@ class _Judging:
         over = asyncio.Event()
         watch = keep_running("gateway.evaluations.claim", partial(self._keep_claim, over))
         try:
-            found = await in_database_thread(_read_all, self._batch, keeps_texts=self._snapshot.settings.log_content)
+            found = await in_database_thread(read_batch, self._batch, keeps_texts=self._snapshot.settings.log_content)
             places = asyncio.Semaphore(PARALLEL)
             await asyncio.gather(*(self._one(places, task, found.get(task.pk)) for task in self._batch.tasks))
             await self._store()
@@ -145,7 +124,7 @@ class _Judging:
             with suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), _WATCH_SECONDS)
 
-    async def _one(self, places: asyncio.Semaphore, task: EvaluationTask, read: _Read | None) -> None:
+    async def _one(self, places: asyncio.Semaphore, task: EvaluationTask, read: StoredAnswer | End | None) -> None:
         async with places:
             try:
                 end = await self._end_of(task, read)
@@ -167,18 +146,18 @@ class _Judging:
             if ends:
                 await in_database_thread(queue.finish, ends, timezone.now())
 
-    async def _end_of(self, task: EvaluationTask, read: _Read | None) -> End | None:
+    async def _end_of(self, task: EvaluationTask, read: StoredAnswer | End | None) -> End | None:
         """Returns how the task ends; None for one that was put back."""
         if read is None:
             return await self._put_back(task, _STORE_AWAY_SECONDS)
-        if read.end is not None or read.stored is None:
-            return read.end
+        if isinstance(read, End):
+            return read
         if self._pause is not None:
             return await self._put_back(task, self._pause)
         definition = queue.version_of(task).definition
         if not definition.asks_a_model:
-            return await self._asked(task, read.stored)
-        questions = questions_of(definition, read.stored.answer, self._snapshot.settings.judge_model)
+            return await self._asked(task, read)
+        questions = questions_of(definition, read.answer, self._snapshot.settings.judge_model)
         bounds = [highest_cost(self._snapshot, one.body, answers=one.answers) for one in questions]
         known = [bound for bound in bounds if bound is not None]
         if len(known) < len(bounds):
@@ -189,7 +168,7 @@ class _Judging:
         if room is Room.LATER:
             self._no_room.add(task.evaluation_id)
             return await self._put_back(task, _ROOM_SECONDS)
-        return await self._asked(task, read.stored)
+        return await self._asked(task, read)
 
     async def _room(self, task: EvaluationTask, amount: Decimal) -> Room:
         """Reserves money for a task, after waiting for what this worker is asking for where that may leave some."""
@@ -258,90 +237,3 @@ def _end(task: EvaluationTask, evaluation: Evaluation, cost: Decimal) -> End:
         judge_model=evaluation.judge_model,
         cost=cost,
     )
-
-
-def _read_all(batch: Batch, *, keeps_texts: bool) -> Mapping[int, _Read]:
-    """Reads the answers of a batch; those that cannot be read at the moment are left out."""
-    known = queue.known_scores(batch.tasks)
-    found = {task.pk: _Read(end=_known(task, known[task.pk])) for task in batch.tasks if task.pk in known}
-    # Two evaluations may have one answer due for the same version: the second waits for the score of the first.
-    first = {queue.score_id_of(task): task for task in reversed(batch.tasks)}
-    left = [task for task in first.values() if task.pk not in known]
-    rated = [task for task in left if isinstance(queue.version_of(task).definition, UserFeedback)]
-    read = [task for task in left if task not in rated]
-    try:
-        facts = answer_facts(batch.project_id, _keys(left), VERDICTS)
-        bodies = _bodies(batch.project_id, _keys(read))
-    except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
-        logger.warning("evaluations.postponed project_id=%s error=%s", batch.project_id, type(error).__name__)
-        return found
-    for task in read:
-        found[task.pk] = _read(task, facts.get(task.request_id), bodies.get(task.request_id), keeps_texts=keeps_texts)
-    found.update(_rated(batch.project_id, rated, facts))
-    return found
-
-
-def _rated(project_id: UUID, tasks: Sequence[EvaluationTask], facts: Mapping[UUID, AnswerFacts]) -> Mapping[int, _Read]:
-    """Scores answers by what users said of them. No rating is no event, so that nothing is missing."""
-    answers = [
-        RatedAnswer(task.request_id, facts[task.request_id].session_id, task.requested_at)
-        for task in tasks
-        if task.request_id in facts
-    ]
-    bad = rated_bad(project_id, answers) if answers else set()
-    found = {}
-    for task in tasks:
-        if len(queue.version_of(task).title) > SCORE_NAME_CHARACTERS:
-            end = End(task, TaskState.FAILED, NAME_TOO_LONG)
-        elif task.request_id not in facts:
-            end = End(task, TaskState.SKIPPED, SkipReason.NO_TEXT)
-        else:
-            end = End(task, TaskState.DONE, score=0.0 if task.request_id in bad else 1.0)
-        found[task.pk] = _Read(end=end)
-    return found
-
-
-def _keys(tasks: Sequence[EvaluationTask]) -> list[RequestCursor]:
-    return [RequestCursor(task.requested_at, task.request_id) for task in tasks]
-
-
-def _bodies(project_id: UUID, keys: Sequence[RequestCursor]) -> Mapping[UUID, Payload]:
-    """Returns the bodies by request, those that are too large to be read with others one by one."""
-    times = {key.request_id: key.ts for key in keys}
-    found: dict[UUID, Payload] = {}
-    for request_id, row in get_bodies(project_id, keys).items():
-        alone = get_payload_at(project_id, times[request_id], request_id) if row.is_left_out else None
-        found[request_id] = alone or Payload(row.request, row.response)
-    return found
-
-
-def _known(task: EvaluationTask, score: Score) -> End:
-    return End(
-        task, TaskState.DONE, score=score.score_value, text=score.reason, judge_model=score.judge_model, is_known=True
-    )
-
-
-def _read(task: EvaluationTask, facts: AnswerFacts | None, bodies: Payload | None, *, keeps_texts: bool) -> _Read:
-    version = queue.version_of(task)
-    asks_a_model = version.definition.asks_a_model
-    if len(version.title) > SCORE_NAME_CHARACTERS:
-        return _Read(end=End(task, TaskState.FAILED, NAME_TOO_LONG))
-    if facts is None or bodies is None or (asks_a_model and not keeps_texts):
-        return _Read(end=End(task, TaskState.SKIPPED, SkipReason.NO_TEXT))
-    if asks_a_model and _is_masked(facts):
-        return _Read(end=End(task, TaskState.SKIPPED, SkipReason.MASKED))
-    found = read_stored(
-        bodies.request, bodies.response, finish_reason=facts.finish_reason, completion_tokens=facts.completion_tokens
-    )
-    if isinstance(found, Evaluation):
-        return _Read(end=End(task, TaskState.FAILED, found.reason))
-    return _Read(stored=found)
-
-
-def _is_masked(facts: AnswerFacts) -> bool:
-    """Returns whether a guardrail masked something. Verdicts that cannot be read count as such."""
-    try:
-        verdicts = decode_verdicts(facts.verdicts) if facts.verdicts else []
-    except msgspec.DecodeError:
-        return True
-    return any(one.action is GuardrailAction.MASKED for one in verdicts)

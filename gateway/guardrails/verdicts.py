@@ -41,6 +41,16 @@ decode_verdicts = msgspec.json.Decoder(list[GuardrailVerdict]).decode
 """Reads what the attribute holds. Raises msgspec.DecodeError."""
 
 
+def is_masked(verdicts: str) -> bool:
+    """Returns whether a guardrail masked something in a request, by its attribute, which may be empty. Verdicts that
+    cannot be read count as such."""
+    try:
+        found = decode_verdicts(verdicts) if verdicts else []
+    except msgspec.DecodeError:
+        return True
+    return any(one.action is GuardrailAction.MASKED for one in found)
+
+
 class Guardrail(StrEnum):
     """The names of guardrails; those that block requests are also error codes."""
 

@@ -11,7 +11,7 @@ import msgspec
 from analytics.queries.shadowed import ShadowedRequest
 from gateway.evaluations.evaluate import Evaluation
 from gateway.evaluations.stored import read_stored
-from gateway.guardrails.verdicts import GuardrailAction, decode_verdicts
+from gateway.guardrails.verdicts import is_masked
 from gateway.playground.chat import FIELDS
 from gateway.tables.shadow import SkipReason
 
@@ -42,7 +42,7 @@ def skipped_by_facts(row: ShadowedRequest | None) -> SkipReason | None:
         return SkipReason.NO_TEXT
     if row.is_no_store:
         return SkipReason.NO_STORE
-    if _is_masked(row.verdicts):
+    if is_masked(row.verdicts):
         return SkipReason.MASKED
     if row.cache_status == _HIT:
         return SkipReason.CACHED
@@ -75,12 +75,3 @@ def _counts(name: str, value: Any) -> bool:
     if name in FIELDS or name in _HARMLESS:
         return False
     return value is not None and value != _DEFAULTS.get(name)
-
-
-def _is_masked(verdicts: str) -> bool:
-    """Returns whether a guardrail masked something. Verdicts that cannot be read count as such."""
-    try:
-        found = decode_verdicts(verdicts) if verdicts else []
-    except msgspec.DecodeError:
-        return True
-    return any(one.action is GuardrailAction.MASKED for one in found)

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from analytics.identifiers import id_hash
 from analytics.online_evaluations.sampling import Answered
-from analytics.queries.bodies import get_bodies
+from analytics.queries.bodies import get_payloads
 from analytics.queries.request_cursor import RequestCursor
-from analytics.queries.requests import Payload, get_payload_at
+from analytics.queries.requests import Payload
 from analytics.queries.shadowed import ShadowedRequest, shadowed_requests
 from core.errors import ApplicationError
 from core.wire.storable import storable
@@ -59,7 +59,8 @@ def select_shadowed(experiment: Experiment, sampled: Sequence[Answered], *, room
     chosen = rows[:room]
     if chosen:
         snapshot = load_models(experiment.project_id, load_prices(), settings)
-        reader = _Reader(experiment, snapshot, _bodies(experiment.project_id, chosen))
+        keys = [RequestCursor(row.ts, row.request_id) for row in chosen]
+        reader = _Reader(experiment, snapshot, get_payloads(experiment.project_id, keys))
         for row in chosen:
             taken = reader.read(row)
             if isinstance(taken, SkipReason):
@@ -81,17 +82,6 @@ def _usable(project_id: UUID, sampled: Sequence[Answered], found: Selection) -> 
         elif row is not None:
             usable.append(row)
     return usable
-
-
-def _bodies(project_id: UUID, rows: Sequence[ShadowedRequest]) -> Mapping[UUID, Payload]:
-    """Returns the bodies by request, those that are too large to be read with others one by one."""
-    times = {row.request_id: row.ts for row in rows}
-    keys = [RequestCursor(row.ts, row.request_id) for row in rows]
-    found: dict[UUID, Payload] = {}
-    for request_id, row in get_bodies(project_id, keys).items():
-        alone = get_payload_at(project_id, times[request_id], request_id) if row.is_left_out else None
-        found[request_id] = alone or Payload(row.request, row.response)
-    return found
 
 
 class _Reader:
