@@ -13,11 +13,9 @@ from uuid import UUID
 
 from django.db.models import Count, Min, Q, QuerySet
 
-from analytics.models import EvaluationTask, OnlineEvaluation
-from analytics.models.evaluators import EvaluatorState
-from analytics.models.online_evaluations import EvaluationState, TaskState
+from analytics.models import EvaluationTask
+from analytics.models.online_evaluations import TaskState
 from analytics.online_evaluations.queue import PATIENCE
-from analytics.online_evaluations.selectors import version_of
 from analytics.reviews.due_labels import LABEL_PATIENCE, still_changing
 
 TOO_LATE = "too_late"
@@ -29,10 +27,6 @@ _MINUTE = timedelta(minutes=1)
 # Workers' clocks differ, and what they write is read a moment later.
 _GRACE = timedelta(minutes=1)
 _TASKS_AT_ONCE = 50_000
-# By the version, the arm or the rollout a filter takes one arm alone, or the answers of other rollouts.
-_ONE_SIDED = frozenset(
-    {f"{prefix}{name}" for name in ("prompt_version", "variant", "rollout_id") for prefix in ("", "not_")}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +66,6 @@ class TaskCounts:
     due: int = 0
     done: int = 0
     missing: Mapping[str, int] = field(default_factory=dict)
-
-
-def evaluations_of_rollouts(
-    project_id: UUID, evaluator_id: UUID, version: int, config_id: UUID
-) -> list[OnlineEvaluation]:
-    """Returns the active online evaluations that have as many answers due of both arms of the config's rollouts, for
-    this version of an active evaluator; one without a version of its own scores by the newest."""
-    rows = OnlineEvaluation.objects.for_project(project_id).filter(
-        evaluator_id=evaluator_id,
-        evaluator__state=EvaluatorState.ACTIVE,
-        matched=True,
-        state=EvaluationState.ACTIVE,
-    )
-    known = rows.select_related("version").order_by("created_at", "pk")
-    return [row for row in known if version_of(row).number == version and _takes_rollouts_of(row, config_id)]
-
-
-def label_share_of(evaluation: OnlineEvaluation) -> float | None:
-    """Returns the share of what is due that is due for a person, too; None where nobody labels."""
-    return evaluation.label_share
-
-
-def sampled_until(project_id: UUID, evaluator_ids: Collection[UUID], now: datetime) -> datetime:
-    """Returns the time before which the samples of these evaluators are taken. One that is paused takes none, and goes
-    on with the minutes after its pause."""
-    rows = OnlineEvaluation.objects.for_project(project_id).filter(
-        evaluator_id__in=evaluator_ids, matched=True, state=EvaluationState.ACTIVE
-    )
-    found: datetime | None = rows.aggregate(until=Min("sampled_until"))["until"]
-    closed = now.replace(second=0, microsecond=0)
-    return closed if found is None else min(found, closed)
 
 
 def ended_tasks(
@@ -145,11 +108,6 @@ def counts_by_arm(rollout_id: UUID, version_ids: Collection[UUID]) -> Mapping[tu
             missing[reason] = missing.get(reason, 0) + count
         found[version_id, variant] = (due + count, done + count * (state == TaskState.DONE), missing)
     return {key: TaskCounts(due, done, dict(sorted(missing.items()))) for key, (due, done, missing) in found.items()}
-
-
-def _takes_rollouts_of(evaluation: OnlineEvaluation, config_id: UUID) -> bool:
-    filters = evaluation.filter
-    return not _ONE_SIDED & set(filters) and str(filters.get("prompt_config_id", config_id)) == str(config_id)
 
 
 def _of_rollout(rollout_id: UUID, version_ids: Collection[UUID]) -> QuerySet[EvaluationTask]:

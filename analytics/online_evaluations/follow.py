@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
 from uuid import UUID
 
 from django.db import transaction
@@ -23,9 +22,16 @@ from analytics.models import EvaluationTask, OnlineEvaluation
 from analytics.models.evaluators import EvaluatorState
 from analytics.models.online_evaluations import EvaluationState
 from analytics.online_evaluations import reading
-from analytics.online_evaluations.sampling import Answered, Due, is_label_due, matched_sample, sample
+from analytics.online_evaluations.sampling import (
+    Answered,
+    Due,
+    by_minute,
+    is_label_due,
+    matched_sample,
+    minute_of,
+    sample,
+)
 from analytics.online_evaluations.selectors import version_of
-from analytics.online_evaluations.services import minute_of
 from analytics.parameters.requests import RequestParameters
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.variants.by_record import visible_until
@@ -101,13 +107,9 @@ def _answered(
 def _tasks(evaluation: OnlineEvaluation, rows: Sequence[Answered]) -> list[EvaluationTask]:
     version = known_version(version_of(evaluation))
     tasks = []
-    for minute, block in groupby(sorted(rows, key=_minute), key=_minute):
-        tasks += [_task(evaluation, version, minute + _MINUTE, due) for due in _sampled(evaluation, list(block))]
+    for minute, block in by_minute(rows):
+        tasks += [_task(evaluation, version, minute + _MINUTE, due) for due in _sampled(evaluation, block)]
     return tasks
-
-
-def _minute(answered: Answered) -> datetime:
-    return minute_of(answered.recorded_at)
 
 
 def _sampled(evaluation: OnlineEvaluation, block: Sequence[Answered]) -> list[Due]:

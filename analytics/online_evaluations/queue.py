@@ -15,12 +15,12 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Round
 from django.utils import timezone
 
 from analytics.evaluators.selectors import KnownVersion, known_version
-from analytics.models import EvaluationBudget, EvaluationTask, OnlineEvaluation, Score
+from analytics.models import EvaluationTask, OnlineEvaluation, Score
 from analytics.models.evaluators import EvaluatorState
 from analytics.models.online_evaluations import (
     JUDGE_MODEL_CHARACTERS,
@@ -76,13 +76,12 @@ def tidy(now: datetime) -> None:
     waiting = EvaluationTask.objects.filter(state=TaskState.DUE, claim=None)
     _skip(waiting.filter(due_at__lt=now - PATIENCE), SkipReason.TOO_OLD, now)
     # One after the other: a day of waiting for users is a long queue, and an index finds what one evaluation has due.
-    disabled = OnlineEvaluation.objects.filter(
-        ~Q(state=EvaluationState.ACTIVE) | ~Q(evaluator__state=EvaluatorState.ACTIVE)
-    )
+    with_waiting = OnlineEvaluation.objects.filter(Exists(waiting.filter(evaluation=OuterRef("pk"))))
+    disabled = with_waiting.filter(~Q(state=EvaluationState.ACTIVE) | ~Q(evaluator__state=EvaluatorState.ACTIVE))
     for evaluation_id in disabled.values_list("pk", flat=True):
         _skip(waiting.filter(evaluation=evaluation_id), SkipReason.DISABLED, now)
-    spent_out = EvaluationBudget.objects.filter(month=month_of(now), spent_out_at__isnull=False)
-    for evaluation_id in spent_out.values_list("evaluation_id", flat=True):
+    spent_out = with_waiting.filter(budgets__month=month_of(now), budgets__spent_out_at__isnull=False)
+    for evaluation_id in spent_out.values_list("pk", flat=True):
         _skip(waiting.filter(evaluation=evaluation_id), SkipReason.BUDGET, now)
 
 

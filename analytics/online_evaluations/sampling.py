@@ -6,10 +6,11 @@ else the evaluation. A block is a minute of record: the answers whose rows came 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from itertools import groupby
 from uuid import UUID
 
 MAX_PER_BLOCK = 1_000
@@ -42,6 +43,16 @@ class Due:
 
     answered: Answered
     position: int
+
+
+def minute_of(moment: datetime) -> datetime:
+    return moment.replace(second=0, microsecond=0)
+
+
+def by_minute(rows: Iterable[Answered]) -> Iterator[tuple[datetime, list[Answered]]]:
+    """Yields the blocks in the order of their minutes."""
+    for minute, block in groupby(sorted(rows, key=_minute), key=_minute):
+        yield minute, list(block)
 
 
 def position_of(unit: UUID, evaluator_id: UUID, request_id: UUID) -> int:
@@ -87,6 +98,10 @@ def _hashed(rows: Iterable[Answered], unit: UUID, evaluator_id: UUID) -> Sequenc
     """Returns the answers in the order of their hashes."""
     found = (Due(one, position_of(unit, evaluator_id, one.request_id)) for one in rows)
     return sorted(found, key=lambda one: (one.position, one.answered.request_id))
+
+
+def _minute(answered: Answered) -> datetime:
+    return minute_of(answered.recorded_at)
 
 
 def _bits(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -13,16 +13,14 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from analytics.models import EvaluationBudget, EvaluationTask, EvaluatorVersion, OnlineEvaluation
-from analytics.models.evaluators import EvaluatorState
 from analytics.models.online_evaluations import EvaluationState, TaskState
 from analytics.online_evaluations.errors import OnlineEvaluationNotFoundError
-from analytics.online_evaluations.money import month_of
+from analytics.online_evaluations.money import NOTHING, month_of
 from analytics.reviews.due_labels import LABEL_PATIENCE
 
 _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
-_NOTHING = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +79,6 @@ def list_online_evaluations(project_id: UUID) -> QuerySet[OnlineEvaluation]:
     return rows.select_related("evaluator", "version").order_by("-created_at", "-id")
 
 
-def matched_evaluators(project_id: UUID) -> list[tuple[UUID, str]]:
-    """Returns the ids and names of the evaluators that score a matched sample now."""
-    rows = OnlineEvaluation.objects.for_project(project_id).filter(
-        matched=True, state=EvaluationState.ACTIVE, evaluator__state=EvaluatorState.ACTIVE
-    )
-    return list(rows.order_by("evaluator__name").values_list("evaluator_id", "evaluator__name").distinct())
-
-
 def get_online_evaluation(project_id: UUID, evaluation_id: UUID) -> OnlineEvaluation:
     """Raises OnlineEvaluationNotFoundError."""
     row = list_online_evaluations(project_id).filter(pk=evaluation_id).first()
@@ -125,11 +115,13 @@ def progress_of_several(evaluations: Iterable[OnlineEvaluation], now: datetime |
     in_hour = _counted(tasks.filter(ended_at__gte=moment - _HOUR))
     # What waits for users comes due a day later.
     due_in_hour = _counted(due.filter(due_at__gte=moment - _HOUR, due_at__lte=moment + _MINUTE))
-    by_evaluation = due.values_list("evaluation_id")
-    oldest = dict(by_evaluation.annotate(oldest=Min("due_at")))
+    oldest = dict(due.values_list("evaluation_id").annotate(oldest=Min("due_at")))
     costs = dict(tasks.filter(ended_at__gte=moment - _DAY).values_list("evaluation_id").annotate(cost=Sum("cost_usd")))
     months = EvaluationBudget.objects.filter(evaluation__in=ids, month=month_of(moment))
-    by_month = {month.evaluation_id: month for month in months}
+    by_month, unused = (
+        {month.evaluation_id: month for month in months},
+        EvaluationBudget(spent_usd=NOTHING, reserved_usd=NOTHING),
+    )
     labels = _labels(tasks.filter(label_due=True), moment)
     return {
         one: Progress(
@@ -137,10 +129,10 @@ def progress_of_several(evaluations: Iterable[OnlineEvaluation], now: datetime |
             last_hour=_counts([*in_hour.get(one, ()), *due_in_hour.get(one, ())]),
             labels=labels.get(one, Labels()),
             oldest_due_at=oldest.get(one),
-            spent_usd=by_month[one].spent_usd if one in by_month else _NOTHING,
-            reserved_usd=by_month[one].reserved_usd if one in by_month else _NOTHING,
-            is_spent_out=one in by_month and by_month[one].spent_out_at is not None,
-            last_day_usd=costs.get(one) or _NOTHING,
+            spent_usd=by_month.get(one, unused).spent_usd,
+            reserved_usd=by_month.get(one, unused).reserved_usd,
+            is_spent_out=by_month.get(one, unused).spent_out_at is not None,
+            last_day_usd=costs.get(one) or NOTHING,
         )
         for one in ids
     }
@@ -165,18 +157,16 @@ def _labels(tasks: QuerySet[EvaluationTask], now: datetime) -> dict[UUID, Labels
     return {row["evaluation_id"]: Labels(row["sampled"], row["open"], row["given"]) for row in rows}
 
 
-_Counted = Sequence[tuple[str, str, int]]
-
-
 def _counted(tasks: QuerySet[EvaluationTask]) -> dict[UUID, list[tuple[str, str, int]]]:
     """Returns state, reason and number of tasks, by evaluation."""
     found: dict[UUID, list[tuple[str, str, int]]] = {}
-    for one, *counted in tasks.values_list("evaluation_id", "state", "reason").annotate(count=Count("*")):
-        found.setdefault(one, []).append((counted[0], counted[1], counted[2]))
+    rows = tasks.values_list("evaluation_id", "state", "reason").annotate(count=Count("*"))
+    for evaluation_id, state, reason, count in rows:
+        found.setdefault(evaluation_id, []).append((state, reason, count))
     return found
 
 
-def _counts(rows: _Counted) -> Counts:
+def _counts(rows: Iterable[tuple[str, str, int]]) -> Counts:
     by_state: dict[str, dict[str, int]] = {state: {} for state in TaskState.values}
     for state, reason, count in rows:
         by_state[state][reason] = by_state[state].get(reason, 0) + count

@@ -20,6 +20,7 @@ from analytics.models.online_evaluations import EvaluationState, SkipReason, Tas
 from analytics.online_evaluations.default_budget import default_budget
 from analytics.online_evaluations.errors import TooManyOnlineEvaluationsError
 from analytics.online_evaluations.money import change_budget
+from analytics.online_evaluations.sampling import minute_of
 from analytics.online_evaluations.selectors import get_online_evaluation
 from core.errors import ValidationError
 from core.models import Project
@@ -136,10 +137,6 @@ def delete_tasks_before(project_id: UUID, moment: datetime) -> int:
     gone = OnlineEvaluation.objects.for_project(project_id).filter(state=EvaluationState.DELETED, tasks=None)
     gone.filter(created_at__lt=moment).delete()
     return deleted
-
-
-def minute_of(moment: datetime) -> datetime:
-    return moment.replace(second=0, microsecond=0)
 
 
 def _version(project_id: UUID, new: NewOnlineEvaluation) -> KnownVersion:

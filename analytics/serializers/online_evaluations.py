@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from analytics.evaluators.services import MAX_VERSIONS
 from analytics.models.online_evaluations import EvaluationState
+from analytics.online_evaluations.matched import ONE_ARM
 from analytics.online_evaluations.services import NewOnlineEvaluation
 from analytics.parameters.requests import RequestParameters
 from analytics.parameters.values import TextsField
@@ -26,7 +27,6 @@ _ASKED = (
     "client_request_id", "api_key_id", "team_id", "language", "metadata",
 )  # fmt: skip
 FILTERS = frozenset({*_ASKED, *(f"not_{name}" for name in _ASKED)})
-_OF_AN_ARM = frozenset({"prompt_version", "not_prompt_version", "variant", "not_variant"})
 
 
 class OnlineEvaluationParameters(Parameters):
@@ -49,7 +49,7 @@ class _Fields(BodySerializer):
 
 def require_both_arms(filters: dict[str, Any], *, matched: bool) -> None:
     """Raises ValidationError where the filter leaves out an arm of a matched sample."""
-    if matched and (named := sorted(filters.keys() & _OF_AN_ARM)):
+    if matched and (named := sorted(filters.keys() & ONE_ARM)):
         problem = "A matched sample takes both arms of a rollout."
         raise serializers.ValidationError({"filter": {named[0]: [problem]}})
 

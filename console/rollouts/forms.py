@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from analytics.models import Dataset, Evaluator
 from analytics.models.evaluators import EvaluatorState
-from analytics.online_evaluations.selectors import matched_evaluators
+from analytics.online_evaluations.matched import matched_evaluators
 from prompts.models import PromptConfig, PromptVersion
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, Policy

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
 from uuid import UUID
 
 from django.db import transaction
@@ -20,8 +19,7 @@ from django.db.models import F, Max
 from analytics.errors import AnalyticsLimitError
 from analytics.identifiers import id_hash
 from analytics.online_evaluations import reading
-from analytics.online_evaluations.sampling import Answered, sample
-from analytics.online_evaluations.services import minute_of
+from analytics.online_evaluations.sampling import Answered, by_minute, minute_of, sample
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.variants.by_record import visible_until
 from gateway.experiments.evaluators import evaluators_of
@@ -94,7 +92,7 @@ def _sampled(shadow: Shadow, rows: Sequence[Answered]) -> list[Answered]:
     [evaluator] = evaluators_of(experiment.evaluators)
     unit, evaluator_id = experiment.rollout_id or experiment.pk, UUID(evaluator.evaluator_id)
     found: list[Answered] = []
-    for _, block in groupby(sorted(rows, key=_minute), key=_minute):
+    for _, block in by_minute(rows):
         due = sample(block, evaluation_id=unit, evaluator_id=evaluator_id, rate=shadow.rate)
         found += [one.answered for one in due]
     return found
@@ -107,10 +105,6 @@ def _new(shadow: Shadow, sampled: Sequence[Answered]) -> list[Answered]:
     # There are at most as many items as a shadow takes, and there may be far more in the sample.
     known = set(items.values_list("request_hash", flat=True))
     return [one for digest, one in hashes.items() if digest not in known]
-
-
-def _minute(answered: Answered) -> datetime:
-    return minute_of(answered.recorded_at)
 
 
 def _room(shadow: Shadow) -> int:

@@ -13,7 +13,7 @@ from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersion
 from analytics.evaluators.selectors import KnownVersion, get_version
 from analytics.models import Evaluator
 from analytics.models.evaluators import EvaluatorState
-from analytics.online_evaluations.services import minute_of
+from analytics.online_evaluations.sampling import minute_of
 from analytics.queries.request_samples import SampleOrder
 from core.errors import ValidationError
 from gateway.evaluations.highest_cost import highest_cost

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analytics.online_evaluations.ended import TaskCounts, counts_by_arm, evaluations_of_rollouts
+from analytics.online_evaluations.ended import TaskCounts, counts_by_arm
+from analytics.online_evaluations.matched import matched_evaluations
 from analytics.queries.variants import BASELINE, TARGET
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
 from rollouts.models import Rollout
-from rollouts.quality.entries import RolloutEvaluator, evaluators_of
+from rollouts.quality.entries import evaluators_of
 from rollouts.states import Status as RolloutStatus
 
 NOT_SAMPLED = (
@@ -25,35 +26,25 @@ def quality_of(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any] |
         return None
     evaluators = {one.title: one for one in evaluators_of(rollout)}
     counts = counts_by_arm(rollout.pk, [one.version_id for one in evaluators.values()])
-    return {
-        **found,
-        "evaluators": [
-            _evaluator(rollout, evaluators[one["title"]], one, counts, figures) for one in found["evaluators"]
-        ],
-    }
-
-
-def _evaluator(
-    rollout: Rollout,
-    evaluator: RolloutEvaluator,
-    one: Mapping[str, Any],
-    counts: Mapping[Any, TaskCounts],
-    figures: Mapping[str, Any],
-) -> dict[str, Any]:
-    is_sampled = rollout.status == RolloutStatus.RUNNING and bool(
-        evaluations_of_rollouts(rollout.project_id, evaluator.evaluator_id, evaluator.version, rollout.config_id)
-    )
-    warned = NOT_SAMPLED if rollout.status == RolloutStatus.RUNNING and not is_sampled else ""
-    return {
-        **one,
-        "tasks": {
-            arm: _tasks(one["tasks"][arm], counts.get((evaluator.version_id, arm), TaskCounts()))
-            for arm in (TARGET, BASELINE)
-        },
-        "is_sampled": is_sampled,
-        "decides": _decides(one, figures),
-        "explanation": one["explanation"] + warned,
-    }
+    is_running = rollout.status == RolloutStatus.RUNNING
+    sampled = matched_evaluations(rollout.project_id, rollout.config_id) if is_running else {}
+    shown = []
+    for one in found["evaluators"]:
+        evaluator = evaluators[one["title"]]
+        is_sampled = (evaluator.evaluator_id, evaluator.version) in sampled
+        shown.append(
+            {
+                **one,
+                "tasks": {
+                    arm: _tasks(one["tasks"][arm], counts.get((evaluator.version_id, arm), TaskCounts()))
+                    for arm in (TARGET, BASELINE)
+                },
+                "is_sampled": is_sampled,
+                "decides": _decides(one, figures),
+                "explanation": one["explanation"] + (NOT_SAMPLED if is_running and not is_sampled else ""),
+            }
+        )
+    return {**found, "evaluators": shown}
 
 
 def _tasks(judged: Mapping[str, int], counts: TaskCounts) -> dict[str, Any]:

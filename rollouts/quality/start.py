@@ -10,7 +10,7 @@ from analytics.evaluators.calibration.states import State as Calibrated
 from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
 from analytics.evaluators.selectors import KnownVersion, get_version
 from analytics.models import OnlineEvaluation
-from analytics.online_evaluations.ended import evaluations_of_rollouts, label_share_of
+from analytics.online_evaluations.matched import matched_evaluations
 from rollouts.errors import InvalidRolloutError
 from rollouts.evaluation import Action
 from rollouts.evaluation.quality import default_action
@@ -51,6 +51,7 @@ def evaluators_at_start(
 def _checked(
     project_id: UUID, config_id: UUID, entries: Sequence[QualityEntry]
 ) -> list[tuple[KnownVersion, OnlineEvaluation]]:
+    sampled = matched_evaluations(project_id, config_id)
     found: list[tuple[KnownVersion, OnlineEvaluation]] = []
     for number, entry in enumerate(entries):
         known = _version(project_id, entry, number)
@@ -58,7 +59,10 @@ def _checked(
             raise _error(number, "evaluator_id", _TWICE)
         if entry.required and entry.action is Action.IGNORE:
             raise _error(number, "required", _REQUIRED_AND_IGNORED)
-        evaluation = _sampled(project_id, config_id, entry, known, number)
+        evaluation = sampled.get((known.evaluator_id, known.number))
+        if evaluation is None:
+            version = "" if entry.version is None else f", version {entry.version},"
+            raise _error(number, "evaluator_id", _NOT_SAMPLED.format(version=version))
         _check_share(entry, evaluation, number)
         found.append((known, evaluation))
     return found
@@ -73,19 +77,8 @@ def _version(project_id: UUID, entry: QualityEntry, number: int) -> KnownVersion
         raise _error(number, "version", _NO_VERSION) from None
 
 
-def _sampled(
-    project_id: UUID, config_id: UUID, entry: QualityEntry, known: KnownVersion, number: int
-) -> OnlineEvaluation:
-    """Returns the online evaluation that has answers due for the version."""
-    rows = evaluations_of_rollouts(project_id, known.evaluator_id, known.number, config_id)
-    if not rows:
-        version = "" if entry.version is None else f", version {entry.version},"
-        raise _error(number, "evaluator_id", _NOT_SAMPLED.format(version=version))
-    return rows[0]
-
-
 def _check_share(entry: QualityEntry, evaluation: OnlineEvaluation, number: int) -> None:
-    share = label_share_of(evaluation)
+    share = evaluation.label_share
     if entry.label_share and entry.label_share != share:
         has = "no label_share" if share is None else f"a label_share of {share:g}"
         raise _error(number, "label_share", _OTHER_SHARE.format(share=has))
@@ -100,7 +93,7 @@ def _begun(
         calibration, scale = standing.state.value, standing.margin_scale
     is_calibrated = calibration in (RULE, Calibrated.CALIBRATED)
     # With 0 the rollout does not wait for labels, although people give them.
-    label_share = None if entry.label_share == 0 else label_share_of(evaluation)
+    label_share = None if entry.label_share == 0 else evaluation.label_share
     action = entry.action or default_action(calibrated=is_calibrated)
     if action is Action.ROLL_BACK and not is_calibrated and label_share is None:
         # Nobody knows whether its scores say anything of the answers.

@@ -15,7 +15,8 @@ from analytics.evaluators.calibration.calibrate import Calibration, calibrate
 from analytics.evaluators.calibration.states import Missing
 from analytics.evaluators.calibration.states import State as Calibrated
 from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
-from analytics.online_evaluations.ended import EndedTask, ended_tasks, sampled_until
+from analytics.online_evaluations.ended import EndedTask, ended_tasks
+from analytics.online_evaluations.matched import sampled_until
 from analytics.queries.variants.by_record import buckets_of
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import from_json, to_json

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from analytics.models import EvaluationTask, OnlineEvaluation
-from analytics.online_evaluations.ended import Ended, ended_tasks, label_share_of
+from analytics.online_evaluations.ended import Ended, ended_tasks
 from analytics.reviews.due_labels import LABEL_PATIENCE
 from tests.factories.core import make_project
 from tests.factories.evaluators import make_evaluator
@@ -30,10 +30,6 @@ def ended(task: EvaluationTask, *, with_labels: bool = True) -> Ended:
     return ended_tasks(
         ROLLOUT, [task.version_id], DUE - MINUTE, NOW, with_labels=with_labels, now=NOW + timedelta(seconds=30)
     )
-
-
-def test_share__is_that_of_the_evaluation(evaluation: OnlineEvaluation) -> None:
-    assert label_share_of(evaluation) == 0.5
 
 
 def test_minute__whose_label_may_come__has_not_ended_for_labels_alone(evaluation: OnlineEvaluation) -> None:

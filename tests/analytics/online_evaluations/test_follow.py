@@ -14,9 +14,8 @@ from analytics.models import EvaluationTask, OnlineEvaluation
 from analytics.monitoring import EVALUATIONS
 from analytics.online_evaluations import follow, reading
 from analytics.online_evaluations.follow import follow_log
-from analytics.online_evaluations.sampling import is_label_due
+from analytics.online_evaluations.sampling import is_label_due, minute_of
 from analytics.online_evaluations.selectors import backlog
-from analytics.online_evaluations.services import minute_of
 from core.models import Project
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
