@@ -1,8 +1,9 @@
 """Queues of the labels that online evaluations have due: filled while they are open, balanced by arm, and blind.
 
 Whether a label is due was decided with the sample, by a hash, before any score; a queue adds no choice of its own. It
-takes the answers that are scored, an item of each arm in turn, by their hashes. The first person's label is that of the
-task. A second person scores a tenth of the same answers, so that people can be compared with each other.
+takes the answers that are scored, an item of each arm in turn, the oldest minute first and within it by their hashes: a
+rollout's verdict takes minutes in their order, each when all of its labels are there. The first person's label is that
+of the task. A second person scores a tenth of the same answers, so that people can be compared with each other.
 
 Locks come in this order: the evaluator, the queue, its items, the tasks.
 """
@@ -163,12 +164,12 @@ def _waiting_labels(project_id: UUID, now: datetime) -> QuerySet[EvaluationTask]
 
 
 def _in_turn(queue: ReviewQueue, room: int, now: datetime) -> Iterator[EvaluationTask]:
-    """Yields up to `room` tasks: one of each arm in turn while there are some, by their hashes. Within a turn they come
-    in the order of their hashes, too, so that a place says nothing of the arm."""
+    """Yields up to `room` tasks: one of each arm in turn while there are some, by their minutes and hashes. Within a turn
+    they come in the order of their hashes, so that a place says nothing of the arm."""
     if queue.evaluator_id is None:
         return
     own = free_labels(queue.project_id, now).filter(version__evaluator_id=queue.evaluator_id)
-    free = own.order_by("position", "pk")
+    free = own.order_by("due_at", "position", "pk")
     arms = free.order_by().values_list("rollout_id", "variant").distinct()
     by_arm = [list(free.filter(rollout_id=rollout, variant=variant)[:room]) for rollout, variant in arms]
     yield from islice(_turns(by_arm), room)

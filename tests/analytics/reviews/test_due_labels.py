@@ -102,6 +102,20 @@ def test_queue__smaller_than_what_is_due__takes_as_many_of_each_arm_by_hash(
     assert chosen == {one.request_id for tasks in by_arm.values() for one in tasks[:2]}
 
 
+def test_queue__smaller_than_what_is_due__completes_the_oldest_minute_first(
+    api: APIClient, project: Project, evaluation: OnlineEvaluation
+) -> None:
+    # A verdict takes a minute when all of its labels are there: by hash alone 4 of 12 labels would complete none.
+    end = timezone.now().replace(second=0, microsecond=0)
+    minutes = [end - age * MINUTE for age in (1, 2, 3)]
+    due = {at: [task(evaluation, arm, due_at=at) for arm in 2 * ("target", "baseline")] for at in minutes}
+
+    queue, ann = make_label_queue(api, evaluation.evaluator, sample_size=4), person_of(project)
+
+    labelled = [give(ann, queue).request_id for _ in range(4)]
+    assert set(labelled) == {one.request_id for one in due[minutes[-1]]}
+
+
 def test_queue__two_people__still_in_turn_while_items_are_open(
     api: APIClient, project: Project, evaluation: OnlineEvaluation
 ) -> None:
