@@ -281,7 +281,7 @@ class RolloutMetric(TypedDict):
 class RolloutEvaluatorTasks(TypedDict):
     """The answers of an arm that were due: up to now `due`, of which `done` have a score and `missing` ended without
     one, by reason. Of them the verdict took those of `judged`, without a score or a label in time `judged_missing`, and
-    of `labels_due` people labelled so many."""
+    of `labels_due` people labelled so many. `labels_awaited` are due and not given yet: the verdict waits for them."""
 
     due: int
     done: int
@@ -291,6 +291,7 @@ class RolloutEvaluatorTasks(TypedDict):
     judged_missing: int
     labels_due: int
     labelled: int
+    labels_awaited: int
 
 
 class RolloutJudgedTasks(TypedDict):

@@ -61,11 +61,12 @@ class Ended:
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
     """What has become of the tasks of an arm up to now; `missing` counts those that ended without a score, by
-    reason."""
+    reason, and `labels_awaited` those whose label is due and may still be given."""
 
     due: int = 0
     done: int = 0
-    missing: Mapping[str, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+    labels_awaited: int = 0
 
 
 def ended_tasks(
@@ -93,21 +94,27 @@ def ended_tasks(
     return Ended(end, [_ended(row) for row in _once_each(rows)])
 
 
-def counts_by_arm(rollout_id: UUID, version_ids: Collection[UUID]) -> Mapping[tuple[UUID, str], TaskCounts]:
+def counts_by_arm(
+    rollout_id: UUID, version_ids: Collection[UUID], now: datetime
+) -> Mapping[tuple[UUID, str], TaskCounts]:
     """Returns what has become of the tasks up to now, by version and arm."""
     rows = (
         _of_rollout(rollout_id, version_ids)
         .order_by()
         .values_list("version_id", "variant", "state", "reason")
-        .annotate(count=Count("pk"))
+        .annotate(count=Count("pk"), awaited=Count("pk", filter=_label_may_come(now)))
     )
-    found: dict[tuple[UUID, str], tuple[int, int, dict[str, int]]] = {}
-    for version_id, variant, state, reason, count in rows:
-        due, done, missing = found.get((version_id, variant), (0, 0, {}))
-        if state in (TaskState.FAILED, TaskState.SKIPPED):
-            missing[reason] = missing.get(reason, 0) + count
-        found[version_id, variant] = (due + count, done + count * (state == TaskState.DONE), missing)
-    return {key: TaskCounts(due, done, dict(sorted(missing.items()))) for key, (due, done, missing) in found.items()}
+    found: dict[tuple[UUID, str], TaskCounts] = {}
+    for version_id, variant, state, reason, count, awaited in sorted(rows):
+        known = found.get((version_id, variant), TaskCounts())
+        is_missing = state in (TaskState.FAILED, TaskState.SKIPPED)
+        found[version_id, variant] = TaskCounts(
+            due=known.due + count,
+            done=known.done + count * (state == TaskState.DONE),
+            missing=known.missing | {reason: known.missing.get(reason, 0) + count} if is_missing else known.missing,
+            labels_awaited=known.labels_awaited + awaited,
+        )
+    return found
 
 
 def _of_rollout(rollout_id: UUID, version_ids: Collection[UUID]) -> QuerySet[EvaluationTask]:
@@ -121,8 +128,12 @@ def _is_open(now: datetime, *, with_labels: bool) -> Q:
     is_due = Q(state=TaskState.DUE, due_at__gt=now - PATIENCE - _GRACE)
     if not with_labels:
         return is_due
-    may_come = Q(labelled_at=None, due_at__gt=now - LABEL_PATIENCE - _GRACE)
-    return is_due | Q(may_come | still_changing(now - _GRACE), state=TaskState.DONE, label_due=True)
+    return is_due | _label_may_come(now) | Q(still_changing(now - _GRACE), state=TaskState.DONE, label_due=True)
+
+
+def _label_may_come(now: datetime) -> Q:
+    """Returns the condition of tasks that have a score, and whose label nobody has given yet."""
+    return Q(state=TaskState.DONE, label_due=True, labelled_at=None, due_at__gt=now - LABEL_PATIENCE - _GRACE)
 
 
 def _once_each(rows: Sequence[EvaluationTask]) -> list[EvaluationTask]:

@@ -164,8 +164,8 @@ def _waiting_labels(project_id: UUID, now: datetime) -> QuerySet[EvaluationTask]
 
 
 def _in_turn(queue: ReviewQueue, room: int, now: datetime) -> Iterator[EvaluationTask]:
-    """Yields up to `room` tasks: one of each arm in turn while there are some, by their minutes and hashes. Within a turn
-    they come in the order of their hashes, so that a place says nothing of the arm."""
+    """Yields up to `room` tasks: one of each arm in turn while there are some, by their minutes and hashes. Within a
+    turn they come in the order of their hashes, so that a place says nothing of the arm."""
     if queue.evaluator_id is None:
         return
     own = free_labels(queue.project_id, now).filter(version__evaluator_id=queue.evaluator_id)

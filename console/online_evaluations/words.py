@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 
 from django.utils import timezone
 
 from analytics.models import OnlineEvaluation
+from analytics.online_evaluations.reasons import reasons_in_words
 from analytics.online_evaluations.selectors import Counts, Progress
 from core.ui.formats import NONE, age, money, number
-
-_REASONS = {
-    "judge_failed": "judge failed",
-    "unknown_cost": "price not known",
-    "name_too_long": "name too long",
-    "too_many_tokens": "too many tokens for a minute",
-    "budget": "budget spent",
-    "no_text": "no text",
-    "masked": "masked by a guardrail",
-    "too_old": "too old",
-    "disabled": "paused or archived",
-}
 
 
 def missing_in_words(counts: Counts) -> str:
@@ -29,8 +17,7 @@ def missing_in_words(counts: Counts) -> str:
     by = {**counts.failed_by, **counts.skipped_by}
     if not by:
         return "none"
-    parts = [f"{_REASONS.get(reason, reason.replace('_', ' '))} {number(count)}" for reason, count in _most_first(by)]
-    return f"{number(sum(by.values()))}: {', '.join(parts)}"
+    return f"{number(sum(by.values()))}: {reasons_in_words(by)}"
 
 
 def due_in_words(progress: Progress) -> str:
@@ -43,7 +30,7 @@ def due_in_words(progress: Progress) -> str:
 
 def oldest_in_words(oldest: datetime) -> str:
     if oldest > timezone.now():
-        return "none of them yet to be judged"
+        return "waiting for ratings of users"
     return f"oldest for {age(oldest)}"
 
 
@@ -54,8 +41,4 @@ def spent_in_words(row: OnlineEvaluation, progress: Progress) -> str:
     spent = money(progress.spent_usd)
     if row.monthly_budget_usd is not None:
         spent = f"{spent} of {money(row.monthly_budget_usd)}"
-    return f"{spent}, spent out" if progress.is_spent_out else spent
-
-
-def _most_first(by: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(by.items(), key=lambda one: (-one[1], one[0]))
+    return f"{spent}, no room for one more" if progress.is_spent_out else spent

@@ -8,6 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from analytics.evaluators.calibration.states import State as Calibrated
+from analytics.evaluators.definitions import UserFeedback
+from analytics.online_evaluations.reasons import reasons_in_words
 from analytics.online_evaluations.worst_pairs import Pair, ScoredAnswer, worst_pairs
 from analytics.queries.variants import BASELINE, TARGET
 from console.rollouts.links import Link
@@ -25,6 +27,7 @@ from rollouts.selectors import get_rollout
 MORE_LABELS = 20
 
 _UNIT = "score"
+_BY_USERS = str(UserFeedback.__struct_config__.tag)
 _CALIBRATIONS: Mapping[str, str] = {
     RULE: "a rule, which is right by definition",
     Calibrated.CALIBRATED.value: "a calibrated judge",
@@ -77,9 +80,7 @@ def counted(tasks: Mapping[str, Any]) -> str:
         return "nothing due yet"
     text = f"{number(tasks['done'])} of {number(tasks['due'])} due judged"
     if tasks["missing"]:
-        most_first = sorted(tasks["missing_by_reason"].items(), key=lambda item: (-item[1], item[0]))
-        reasons = ", ".join(f"{reason.replace('_', ' ')} {number(count)}" for reason, count in most_first)
-        text += f", {number(tasks['missing'])} missing: {reasons}"
+        text += f", {number(tasks['missing'])} missing: {reasons_in_words(tasks['missing_by_reason'])}"
     waiting = tasks["due"] - tasks["done"] - tasks["missing"]
     return f"{text}; {number(waiting)} to be judged" if waiting else text
 
@@ -94,13 +95,22 @@ def _row(visit: Visit, row: Rollout, evaluator: RolloutEvaluator, one: Mapping[s
         target=_mean(one["target"]),
         baseline=_mean(one["baseline"]),
         sentence=one["explanation"],
-        calibration=_CALIBRATIONS[evaluator.calibration],
+        calibration=_trust(evaluator),
         tasks=[(arm, counted(one["tasks"][arm])) for arm in (TARGET, BASELINE)],
         interval=_interval(evaluator, one),
         numbers=[(label, value) for label, value in _numbers(evaluator, one) if value],
         pairs=[_pair(visit, pair) for pair in worst_pairs(row.pk, evaluator.version_id)],
         links=[link for link in _links(visit, evaluator) if link.href],
     )
+
+
+def _trust(evaluator: RolloutEvaluator) -> str:
+    """Returns how far the verdict trusts the scores."""
+    if evaluator.kind == _BY_USERS:
+        return "the ratings of users, as they are"
+    if evaluator.label_share is not None and evaluator.calibration != RULE:
+        return f"a judge, corrected by labels of people for {share(evaluator.label_share)} of what is due"
+    return _CALIBRATIONS[evaluator.calibration]
 
 
 def _mean(score: float | None) -> str:
@@ -132,9 +142,14 @@ def _numbers(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Iterator[tu
     yield "E that it is not worse", f"{e_value(one['safety'])}, passes from {e_value(one['safety_threshold'])}"
     if one["user_evidence"] is not None:
         yield "E by users", e_value(one["user_evidence"])
-    labelled, due = (sum(one["tasks"][arm][name] for arm in (TARGET, BASELINE)) for name in ("labelled", "labels_due"))
-    if due:
-        yield "Labels", f"{number(labelled)} of {number(due)} due"
+    if due := _both(one, "labels_due"):
+        yield "Labels", f"{number(_both(one, 'labelled'))} of {number(due)} due"
+    yield "Labels waited for", number(awaited) if (awaited := _both(one, "labels_awaited")) else ""
+
+
+def _both(one: Mapping[str, Any], name: str) -> int:
+    """Returns a number of both arms' tasks together."""
+    return sum(one["tasks"][arm][name] for arm in (TARGET, BASELINE))
 
 
 def _pair(visit: Visit, pair: Pair) -> _ShownPair:

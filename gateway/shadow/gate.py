@@ -12,6 +12,7 @@ from gateway.experiments.shapes import EvaluatorReport
 from gateway.models import Experiment, Shadow
 from gateway.shadow.selection import TARGET
 from gateway.tables.experiment import LABELS, UNFINISHED, ExperimentState, ExperimentVerdict
+from gateway.tables.shadow import SkipReason
 from rollouts.gate.registry import Finding, Question
 
 _DELETED = "The shadow is deleted."
@@ -22,8 +23,19 @@ _UNDECIDED = (
     " version {baseline} nor that it is not."
 )
 _RUNNING = "The shadow has not ended yet: {taken} of at most {limit} requests are taken, and {pairs} pairs are judged."
+_LEFT_OUT = " Of {sampled} sampled requests {skipped} are left out: {reasons}."
 _CANCELLED = "The shadow was cancelled after {pairs} pairs of answers."
 _FAILED = "The shadow ended before it had a verdict, after {pairs} pairs of answers. {failure}"
+_REASONS: Mapping[str, str] = {
+    SkipReason.NO_STORE: "nothing of it may be kept",
+    SkipReason.MASKED: "a guardrail masked something",
+    SkipReason.NO_TEXT: "no text",
+    SkipReason.CACHED: "answered by the cache",
+    SkipReason.NOT_REPEATABLE: "cannot be asked again",
+    SkipReason.PROVIDER_TOOLS: "has tools of a provider",
+    SkipReason.UNKNOWN_COST: "what the target may cost at most is not known",
+    SkipReason.BACKLOG: "too many at once",
+}
 
 
 def shadow_gate(questions: Sequence[Question], *, holds: bool = False) -> list[Finding]:
@@ -48,7 +60,18 @@ def _finding(question: Question, row: Experiment | None, shadows: Mapping[Any, S
         limit=row.item_limit,
         failure=row.failure,
     )
-    return Finding(is_passed, reason.strip(), row.pk, shadow=figures)
+    left_out = _left_out(figures) if row.state in UNFINISHED else ""
+    return Finding(is_passed, reason.strip() + left_out, row.pk, shadow=figures)
+
+
+def _left_out(figures: Mapping[str, Any]) -> str:
+    """Returns a sentence on the requests that the shadow sampled and does not compare: it may wait for nothing else."""
+    skipped: Mapping[str, int] = figures["skipped"]
+    if not skipped:
+        return ""
+    most_first = sorted(skipped.items(), key=lambda one: (-one[1], one[0]))
+    reasons = ", ".join(f"{_REASONS.get(reason, reason)} {count}" for reason, count in most_first)
+    return _LEFT_OUT.format(sampled=figures["sampled"], skipped=sum(skipped.values()), reasons=reasons)
 
 
 def _sentence(row: Experiment) -> str:

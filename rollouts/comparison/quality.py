@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils import timezone
+
 from analytics.online_evaluations.ended import TaskCounts, counts_by_arm
 from analytics.online_evaluations.matched import matched_evaluations
 from analytics.queries.variants import BASELINE, TARGET
+from rollouts.evaluation.quality.assess import NotPassing
+from rollouts.evaluation.quality.rules import MAX_MISSING_SHARE
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
 from rollouts.models import Rollout
 from rollouts.quality.entries import evaluators_of
@@ -25,26 +29,47 @@ def quality_of(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any] |
     if found is None:
         return None
     evaluators = {one.title: one for one in evaluators_of(rollout)}
-    counts = counts_by_arm(rollout.pk, [one.version_id for one in evaluators.values()])
+    counts = counts_by_arm(rollout.pk, [one.version_id for one in evaluators.values()], timezone.now())
     is_running = rollout.status == RolloutStatus.RUNNING
     sampled = matched_evaluations(rollout.project_id, rollout.config_id) if is_running else {}
     shown = []
     for one in found["evaluators"]:
         evaluator = evaluators[one["title"]]
         is_sampled = (evaluator.evaluator_id, evaluator.version) in sampled
+        tasks = {
+            arm: _tasks(one["tasks"][arm], counts.get((evaluator.version_id, arm), TaskCounts()))
+            for arm in (TARGET, BASELINE)
+        }
+        if not is_running or evaluator.label_share is None:
+            tasks = {arm: {**of_arm, "labels_awaited": 0} for arm, of_arm in tasks.items()}
+        warned = NOT_SAMPLED if is_running and not is_sampled else ""
         shown.append(
             {
                 **one,
-                "tasks": {
-                    arm: _tasks(one["tasks"][arm], counts.get((evaluator.version_id, arm), TaskCounts()))
-                    for arm in (TARGET, BASELINE)
-                },
+                "tasks": tasks,
                 "is_sampled": is_sampled,
                 "decides": _decides(one, figures),
-                "explanation": one["explanation"] + (NOT_SAMPLED if is_running and not is_sampled else ""),
+                "explanation": one["explanation"] + _incomplete(one) + _awaited(tasks) + warned,
             }
         )
     return {**found, "evaluators": shown}
+
+
+def _incomplete(one: Mapping[str, Any]) -> str:
+    """Returns a sentence on pairs without scores where they keep the evaluator from passing, unless its explanation
+    says so."""
+    is_said = one["not_passing"] == NotPassing.MISSING_SCORES and None not in (one["target"], one["baseline"])
+    if one["missing_share"] <= MAX_MISSING_SHARE or is_said:
+        return ""
+    what = "a score" if one["label_share"] is None else "a score or a label"
+    return f" {one['pairs'] - one['complete_pairs']:,} of {one['pairs']:,} pairs lack {what}."
+
+
+def _awaited(tasks: Mapping[str, Mapping[str, Any]]) -> str:
+    labels = sum(of_arm["labels_awaited"] for of_arm in tasks.values())
+    if not labels:
+        return ""
+    return f" It waits for {labels:,} label{'s' if labels > 1 else ''} that people have to give."
 
 
 def _tasks(judged: Mapping[str, int], counts: TaskCounts) -> dict[str, Any]:
@@ -57,6 +82,7 @@ def _tasks(judged: Mapping[str, int], counts: TaskCounts) -> dict[str, Any]:
         "judged_missing": judged["missing"],
         "labels_due": judged["labels_due"],
         "labelled": judged["labelled"],
+        "labels_awaited": counts.labels_awaited,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from html import unescape
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.test import Client
 from analytics.models import EvaluationTask, Evaluator
 from console.rollouts.scores import counted
 from core.ui.formats import MINUS
+from rollouts.evaluation.terms import Action
 from rollouts.models import Rollout
 from rollouts.quality.entries import QualityEntry
 from tests.console.rollouts.test_rollout import shown, signed_in
@@ -20,6 +22,7 @@ from tests.factories.evaluators import make_evaluator
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.quality.tasks import matched, sampled
+from tests.rollouts.quality.test_judges import CRITERION
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("totals")]
 
@@ -37,6 +40,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("totals")]
 def test_counted(due: int, done: int, missing: dict[str, int], text: str) -> None:
     tasks = {"due": due, "done": done, "missing": sum(missing.values()), "missing_by_reason": missing}
     assert counted(tasks) == text
+
+
+def test_counted__reasons__in_the_words_of_online_evaluations() -> None:
+    tasks = {"due": 2, "done": 0, "missing": 2, "missing_by_reason": {"unknown_cost": 1, "masked": 1}}
+    assert counted(tasks) == "0 of 2 due judged, 2 missing: masked by a guardrail 1, highest cost not known 1"
 
 
 def judged(*, started: bool = True, **fields: Any) -> tuple[Rollout, Evaluator]:
@@ -81,3 +89,30 @@ def test_panel__tasks__what_became_of_them_and_the_worst_pairs(client: Client) -
         assert f"/admin/analytics/requests/{rollout.project_id}/{row.request_id}/" in text
     assert f"/admin/evaluators/{evaluator.pk}/" in text
     assert "<b>Accurate</b>@1" not in shown(client, rollout)
+
+
+def test_panel__labelled_judge__says_that_people_correct_it_and_what_it_waits_for(client: Client) -> None:
+    config = make_config(versions=2)
+    evaluator = make_evaluator(config.project, "judge", criteria=[CRITERION], model="openai/gpt-4o")
+    evaluation = matched(config.project, evaluator, monthly_budget_usd=Decimal(10), label_share=0.2)
+    rollout = make_rollout(config, started=True, quality=[QualityEntry(evaluator.pk, action=Action.ROLL_BACK)])
+    sampled(rollout, evaluation, 5, target=[0.0], baseline=[1.0], label_due=True, label_share=0.2)
+
+    text = panel_of(signed_in(client, rollout), rollout)
+
+    assert "a judge, corrected by labels of people for 20 % of what is due" in text
+    assert "it can hold the rollout, and not pass" not in text
+    assert "It waits for 2 labels that people have to give." in text
+    assert "<dt>Labels waited for</dt><dd>2</dd>" in text
+
+
+def test_panel__ratings_of_users__are_no_rule(client: Client) -> None:
+    config = make_config(versions=2)
+    evaluator = make_evaluator(config.project, "user_feedback")
+    matched(config.project, evaluator)
+    rollout = make_rollout(config, started=True, quality=[QualityEntry(evaluator.pk)])
+
+    text = panel_of(signed_in(client, rollout), rollout)
+
+    assert "the ratings of users, as they are" in text
+    assert "a rule, which is right by definition" not in text

@@ -181,8 +181,10 @@ def test_shadow__what_may_not_or_cannot_be_asked_again__is_counted_and_never_sen
 
     shadow.run()
 
-    found = shadow.gate(made["id"])["shadow"]
+    gate = shadow.gate(made["id"])
+    found = gate["shadow"]
     assert (found["sampled"], found["taken"], found["skipped"]) == (1, 0, {reason: 1})
+    assert "Of 1 sampled requests 1 are left out: " in gate["reason"]
     assert shadow.scene.sent() == []
 
 

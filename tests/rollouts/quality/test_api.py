@@ -155,6 +155,7 @@ def test_metrics__tasks__counted_by_arm_and_reason_beside_what_was_judged(
             "judged_missing": 0,
             "labels_due": 0,
             "labelled": 0,
+            "labels_awaited": 0,
         },
         "baseline": {
             "due": 6,
@@ -165,6 +166,7 @@ def test_metrics__tasks__counted_by_arm_and_reason_beside_what_was_judged(
             "judged_missing": 0,
             "labels_due": 0,
             "labelled": 0,
+            "labels_awaited": 0,
         },
     }
     assert list(found["through"]) == ["scores"]

@@ -196,10 +196,15 @@ def test_label__that_is_due__its_minute_waits_and_a_later_change_changes_nothing
     judged.look(rollout, ago=2)
     assert figures_of(rollout)["quality"]["evaluators"][0]["tasks"]["target"]["due"] == 0
     assert state_of(rollout) == (0, 0)
+    [one] = judged.metrics(rollout)["quality"]["evaluators"]
+    assert {arm: one["tasks"][arm]["labels_awaited"] for arm in one["tasks"]} == {"target": 1, "baseline": 1}
+    assert one["explanation"] == "Nothing to compare yet. It waits for 2 labels that people have to give."
     label(first, 1.0)
     label(second, 0.0)
     judged.look(rollout, ago=1)
     assert state_of(rollout) == (1, 1)
+    [one] = judged.metrics(rollout)["quality"]["evaluators"]
+    assert "labels that people" not in one["explanation"]
     before = figures_of(rollout)
     label(first, 0.0)
     judged.look(rollout)

@@ -164,6 +164,16 @@ def test_missing_scores_of_both_arms__nothing_passes(judged: Judged, rule: Onlin
     assert "says seven@1 (too many scores are missing)" in sentence
 
 
+def test_all_scores_missing__the_evaluator_says_so(judged: Judged, rule: OnlineEvaluation) -> None:
+    rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id)})
+    judged.requests(rollout, 40)
+    judged.scores(rollout, rule, range(40, 30, -1), [None] * 2, [None] * 2)
+    judged.look(rollout)
+    [one] = judged.metrics(rollout)["quality"]["evaluators"]
+    assert (one["pairs"], one["complete_pairs"]) == (20, 0)
+    assert one["explanation"] == "Nothing to compare yet. 20 of 20 pairs lack a score."
+
+
 def test_late_tasks__of_the_stage_before__still_roll_back(judged: Judged, rule: OnlineEvaluation) -> None:
     rollout = judged.rollout(entry(rule))
     judged.requests(rollout, 40)
