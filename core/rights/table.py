@@ -148,6 +148,7 @@ TOOLS: Mapping[str, Right] = {
     **_each(READ, "get_error_breakdown get_provider_latency list_problems get_score_metrics get_feedback_metrics"),
     **_each(READ, "list_bad_ratings"),
     **_each(READ, "list_error_groups list_review_queues get_review_agreement list_evaluators get_evaluator"),
+    **_each(READ, "get_evaluator_calibration"),
     **_each(READ, "list_online_evaluations get_online_evaluation"),
     # As in the API, the texts of an experiment's items are null for a reader without content.
     **_each(READ, "list_datasets list_experiments get_experiment list_experiment_items"),

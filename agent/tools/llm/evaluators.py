@@ -10,8 +10,11 @@ from msgspec import Meta
 from agent.tools.base import Arguments, Tool, ToolContext
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, listed_rows, page_of
+from analytics.evaluators.calibration.calibrate import calibrate
+from analytics.evaluators.calibration.wire import calibration_entry
 from analytics.evaluators.definitions import KINDS
 from analytics.evaluators.selectors import get_with_versions, list_with_versions
+from analytics.evaluators.services import MAX_VERSIONS
 from analytics.serializers.evaluators import EvaluatorSerializer
 from core.errors import ValidationError
 
@@ -27,6 +30,12 @@ class OneEvaluator(Arguments, kw_only=True, frozen=True):
     evaluator_id: Annotated[UUID, Meta(description="Id of an evaluator, as list_evaluators tells it.")]
 
 
+class OneCalibration(OneEvaluator, kw_only=True, frozen=True):
+    version: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_VERSIONS)] | None, Meta(description="Of this version; the newest without it.")
+    ] = None
+
+
 def _list_evaluators(context: ToolContext, arguments: ListEvaluators) -> dict[str, Any]:
     if arguments.kind is not None and arguments.kind not in KINDS:
         raise ValidationError.of_field("kind", f"There is no such kind. There are {', '.join(KINDS)}.")
@@ -36,6 +45,10 @@ def _list_evaluators(context: ToolContext, arguments: ListEvaluators) -> dict[st
 
 def _get_evaluator(context: ToolContext, arguments: OneEvaluator) -> dict[str, Any]:
     return dict(EvaluatorSerializer(get_with_versions(context.project_id, arguments.evaluator_id)).data)
+
+
+def _get_calibration(context: ToolContext, arguments: OneCalibration) -> dict[str, Any]:
+    return {**calibration_entry(calibrate(context.project_id, arguments.evaluator_id, arguments.version))}
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -60,5 +73,17 @@ TOOLS: tuple[Tool, ...] = (
         ),
         arguments=OneEvaluator,
         run=_get_evaluator,
+    ),
+    Tool(
+        name="get_evaluator_calibration",
+        scope=SCOPE,
+        title="Calibration of an evaluator",
+        description=(
+            "How far a judge agrees with people on the same answers, its calibration: how many answers have a label,"
+            " sensitivity, specificity, kappa and bias with intervals, by prompt version and by arm, which models"
+            " judged, the state, and what is missing until it is calibrated. Ask this before trusting a judge's scores."
+        ),
+        arguments=OneCalibration,
+        run=_get_calibration,
     ),
 )

@@ -116,6 +116,7 @@ def arguments(service: GatewayService, gateway: Gateway, spool: Path) -> dict[st
         "get_user_spend": {"user_id": USER},
         "get_review_agreement": {"queue_id": queue["id"]},
         "get_evaluator": {"evaluator_id": evaluator["id"]},
+        "get_evaluator_calibration": {"evaluator_id": evaluator["id"]},
         "get_online_evaluation": {"evaluation_id": evaluation["id"]},
         "list_dataset_items": {"dataset_id": dataset["id"]},
         "get_experiment": {"experiment_id": experiment["id"]},

@@ -31,6 +31,7 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "get_review_agreement": {"queue_id": world.queue_id},
         "list_evaluators": {},
         "get_evaluator": {"evaluator_id": world.evaluator_id},
+        "get_evaluator_calibration": {"evaluator_id": world.evaluator_id},
         "list_online_evaluations": {},
         "get_online_evaluation": {"evaluation_id": world.evaluation_id},
         "list_datasets": {},

@@ -25,7 +25,8 @@ _WITHOUT_LOG = {
     "list_rollouts", "get_rollout", "list_models", "list_prices", "get_price",
     "list_model_groups", "list_teams",
     "get_provider_latency", "list_problems", "list_review_queues", "get_review_agreement",
-    "list_evaluators", "get_evaluator", "list_online_evaluations", "get_online_evaluation",
+    "list_evaluators", "get_evaluator", "get_evaluator_calibration",
+    "list_online_evaluations", "get_online_evaluation",
     "list_datasets", "list_dataset_items",
     # An estimate of hand-written items: past requests are in the log.
     "list_experiments", "get_experiment", "list_experiment_items", "estimate_experiment",

@@ -268,6 +268,11 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "get_review_agreement": _review_agreement,
     "list_evaluators": _same_list("list_evaluators", f"{LLM}/evaluators", state="active", kind="contains"),
     "get_evaluator": _same("get_evaluator", f"{LLM}/evaluators/{{world.evaluator_id}}", evaluator_id=_evaluator_id),
+    "get_evaluator_calibration": _same(
+        "get_evaluator_calibration",
+        f"{LLM}/evaluators/{{world.evaluator_id}}/calibration",
+        evaluator_id=_evaluator_id,
+    ),
     "list_online_evaluations": _same_list(
         "list_online_evaluations", f"{LLM}/online-evaluations", state="active", evaluator_id=_evaluator_id
     ),
