@@ -26,7 +26,12 @@ class KnownVersion:
 
     @property
     def title(self) -> str:
-        return f"{self.name}@{self.number}"
+        return title_of(self.name, self.number)
+
+
+def title_of(name: str, number: int) -> str:
+    """Returns the name of the scores that a version of an evaluator gives."""
+    return f"{name}@{number}"
 
 
 def list_evaluators(project_id: UUID) -> QuerySet[Evaluator]:

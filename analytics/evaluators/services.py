@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 
 from analytics.evaluators.definitions import read_definition, stored_form
 from analytics.evaluators.errors import EvaluatorExistsError, TooManyEvaluatorsError
+from analytics.evaluators.own_scores import keep_scores
 from analytics.evaluators.selectors import get_evaluator
 from analytics.models import Evaluator, EvaluatorVersion
 from analytics.models.evaluators import DEFAULT_GOOD_FROM
@@ -80,9 +81,12 @@ def change_evaluator(*, project_id: UUID, evaluator_id: UUID, values: Mapping[st
     """Changes `name`, `description` and `state`, as far as they are given. Raises EvaluatorNotFoundError and
     EvaluatorExistsError."""
     row = get_evaluator(project_id, evaluator_id)
+    former = row.name
     for name in ("name", "description", "state"):
         setattr(row, name, values.get(name, getattr(row, name)))
     with transaction.atomic():
+        if row.name != former:
+            keep_scores(row, former)
         return _saved(row)
 
 

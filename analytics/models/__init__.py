@@ -100,6 +100,8 @@ class Score(models.Model):
     evaluator_type = models.CharField(max_length=EVALUATOR_CHARACTERS, default=DEFAULT_EVALUATOR)
     # The model that answered as the judge; empty where none was asked or it is not known.
     judge_model = models.CharField(max_length=JUDGE_MODEL_CHARACTERS, blank=True, default="", db_default="")
+    # The version of an evaluator that gave the score, whose name may change; null where only the score's name says it.
+    evaluator_version_id = models.UUIDField(null=True, editable=False)
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
@@ -121,6 +123,11 @@ class Score(models.Model):
             models.Index(fields=["project", "-created_at", "-id"], name="score_by_time"),
             models.Index(fields=["project", "request_id"], name="score_by_request"),
             models.Index(fields=["project", "score_name", "-created_at"], name="score_by_name"),
+            models.Index(
+                fields=["project", "evaluator_version_id", "-created_at"],
+                condition=Q(evaluator_version_id__isnull=False),
+                name="score_by_evaluator_version",
+            ),
             models.Index(fields=["copy_due_at"], condition=Q(copy_due_at__isnull=False), name="score_to_copy"),
         ]
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import Count, F, FloatField, QuerySet, Sum
 from django.db.models.functions import TruncHour
 
+from analytics.evaluators.selectors import title_of
 from analytics.models import EvaluationTask
 from analytics.models.online_evaluations import TaskState
 from analytics.online_evaluations.score_source import ScoreSource
@@ -48,7 +49,7 @@ def score_sources(scored: ScoredVersion) -> list[ScoreSource]:
     )
     sources: dict[UUID, ScoreSource] = {}
     for evaluation_id, version_id, judge_model, name, number, _ in rows:
-        sources.setdefault(version_id, ScoreSource(evaluation_id, version_id, judge_model, f"{name}@{number}"))
+        sources.setdefault(version_id, ScoreSource(evaluation_id, version_id, judge_model, title_of(name, number)))
     return sorted(sources.values(), key=lambda one: one.title)
 
 

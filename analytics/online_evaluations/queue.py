@@ -255,6 +255,7 @@ def _score(end: End) -> NewScore:
     return NewScore(
         request_id=str(end.task.request_id),
         score_name=version.title,
+        evaluator_version_id=version.version_id,
         score_value=end.score if end.score is not None else 0.0,
         reason=end.text,
         evaluator_type=version.definition.evaluator_type,

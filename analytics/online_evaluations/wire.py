@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 from uuid import UUID
 
+from analytics.evaluators.selectors import title_of
 from analytics.models import OnlineEvaluation
 from analytics.models.online_evaluations import SkipReason
 from analytics.online_evaluations.selectors import Counts, Labels, Progress, scoring_number_of
@@ -94,7 +95,7 @@ def evaluation_entry(row: OnlineEvaluation) -> OnlineEvaluationEntry:
             "kind": row.evaluator.kind,
             "version": number,
             "is_newest": row.version_id is None,
-            "title": f"{row.evaluator.name}@{number}",
+            "title": title_of(row.evaluator.name, number),
         },
         "filter": row.filter,
         "rate": row.rate,

@@ -21,14 +21,17 @@ from analytics.scores.sync.announcement import announce
 logger = logging.getLogger("analytics.scores")
 
 # These fields of a score may change; the others identify it.
-_CHANGEABLE = ("score_value", "score_type", "score_label", "reason", "evaluator_type", "judge_model")
+_CHANGEABLE = (
+    "score_value", "score_type", "score_label", "reason", "evaluator_type", "judge_model", "evaluator_version_id",
+)  # fmt: skip
 _MOVING = ("updated_at", "copy_due_at", "revision")
 _ROWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewScore:
-    """A score to be recorded. A `score_id` is the client's name for it: sent again, it changes the stored score."""
+    """A score to be recorded. A `score_id` is the client's name for it: sent again, it changes the stored score.
+    `evaluator_version_id` is the version of an evaluator that gave it, None where a client did."""
 
     request_id: str
     score_name: str
@@ -39,6 +42,7 @@ class NewScore:
     evaluator_type: str = DEFAULT_EVALUATOR
     judge_model: str = ""
     score_id: str = ""
+    evaluator_version_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,8 @@ class StoredScore:
 
 def record_score(*, project_id: UUID, score: NewScore, actor: str) -> StoredScore:
     """Adds a score, or changes the one of the same `score_id`; sending the same values again changes nothing. Raises
-    ScoreExistsError when the `score_id` belongs to another request or name."""
+    ScoreExistsError when the `score_id` belongs to another request or name. A score of an evaluator's version that was
+    renamed keeps the name that it has."""
     return _store(project_id, {"score_id": score}, actor)[0]
 
 
@@ -178,7 +183,13 @@ def _insert_named(project_id: UUID, rows: list[Score]) -> dict[str, Score]:
 def _settle(field: str, given: Score, stored: Score) -> StoredScore:
     if stored.pk == given.pk:
         return StoredScore(stored, created=True, changed=False)
-    if (stored.request_id, stored.score_name) != (given.request_id, given.score_name):
+    if given.evaluator_version_id is None:
+        given.evaluator_version_id = stored.evaluator_version_id
+        is_same = stored.score_name == given.score_name
+    else:
+        # The evaluator may have another name by now.
+        is_same = stored.evaluator_version_id == given.evaluator_version_id or stored.score_name == given.score_name
+    if not is_same or stored.request_id != given.request_id:
         raise ScoreExistsError(field)
     changed = any(getattr(stored, name) != getattr(given, name) for name in _CHANGEABLE)
     if changed:

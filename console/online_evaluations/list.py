@@ -11,7 +11,7 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
-from analytics.evaluators.selectors import KnownVersion, newest_versions
+from analytics.evaluators.selectors import KnownVersion, newest_versions, title_of
 from analytics.models import OnlineEvaluation
 from analytics.online_evaluations.selectors import (
     Progress,
@@ -108,7 +108,7 @@ def _table(visit: Visit) -> Table:
     return Table(
         caption="Online evaluations, the newest first",
         columns=[
-            Column("evaluator", "Evaluator", lambda one: f"{one[0].evaluator.name}@{scoring_number_of(one[0])}"),
+            Column("evaluator", "Evaluator", lambda one: title_of(one[0].evaluator.name, scoring_number_of(one[0]))),
             Column("state", "State", lambda one: status(one[0].state)),
             Column("rate", "Share", lambda one: _sample(one[0])),
             Column("due", "Due", lambda one: due_in_words(one[1])),

@@ -78,6 +78,7 @@ def record(due: Due, scored: Mapping[UUID, Scored]) -> None:
         NewScore(
             request_id=str(request_id),
             score_name=version.title,
+            evaluator_version_id=version.version_id,
             score_value=one.score,
             reason=one.reason,
             evaluator_type=version.definition.evaluator_type,

@@ -1,7 +1,7 @@
 """Reads what people and an evaluator said about the same answers.
 
-A label is the score of an item in a review queue that names the evaluator. The evaluator's own scores are those named
-`name@version` that are not by people; of several, the latest counts, as in `analytics.reviews.comparison`.
+A label is the score of an item in a review queue that names the evaluator. Of several scores that the evaluator gave an
+answer the latest counts, as in `analytics.reviews.comparison`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import QuerySet
-
 from analytics.evaluators.calibration.statistics import Group, Verdicts
+from analytics.evaluators.own_scores import scores_of
 from analytics.evaluators.selectors import KnownVersion
-from analytics.models import EvaluatorType, ReviewItem, Score, ScoreType
+from analytics.models import ReviewItem, Score
 from analytics.models.reviews import FIRST_OPINION, ItemState
 from analytics.scores.sync.requests import ScoredRequest, find_requests
 
@@ -58,7 +57,8 @@ def labels_of(project_id: UUID, version: KnownVersion) -> list[Label]:
     done = list(items)[::-1]
     values: dict[UUID, float] = {}
     for keys in _chunks([item.score_id for item in done if item.score_id is not None]):
-        values.update(_scores(project_id).filter(pk__in=keys).values_list("pk", "score_value"))
+        own = Score.objects.for_project(project_id).filter(pk__in=keys)
+        values.update(own.values_list("pk", "score_value"))
     found: dict[UUID, Label] = {}
     for item in done:
         if item.score_id in values and item.reviewed_at is not None:
@@ -76,12 +76,6 @@ def judged_of(project_id: UUID, version: KnownVersion, request_ids: Sequence[UUI
             key = UUID(score.request_id)
             found[key] = Judged(found[key].first if key in found else score, score)
     return found
-
-
-def scores_of(project_id: UUID, version: KnownVersion) -> QuerySet[Score]:
-    """Returns the scores that a version of an evaluator gave."""
-    own = _scores(project_id).filter(score_name=version.title, score_type__in=[ScoreType.NUMBER, ScoreType.BOOLEAN])
-    return own.exclude(evaluator_type=EvaluatorType.HUMAN)
 
 
 def latest_model(project_id: UUID, version: KnownVersion) -> str:
@@ -133,10 +127,6 @@ def _arm_of(request: ScoredRequest) -> Group | None:
     if request.rollout_id == _NO_UUID or not request.variant:
         return None
     return Group(request.rollout_id, int(request.variant != _BASELINE), request.variant)
-
-
-def _scores(project_id: UUID) -> QuerySet[Score]:
-    return Score.objects.for_project(project_id)
 
 
 def _chunks(keys: Sequence[UUID]) -> Iterator[Sequence[UUID]]:

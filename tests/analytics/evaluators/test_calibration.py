@@ -202,6 +202,41 @@ def test_calibration__of_labels_and_scores__confusion_by_version_and_flips(
     calibration(api, judge, 400, version=0)
 
 
+def rename(api: APIClient, evaluator: Evaluator, name: str) -> None:
+    answer = api.patch(f"/api/llm/evaluators/{evaluator.pk}", {"name": name}, format="json")
+    assert answer.status_code == 200, answer.content
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("clickhouse")
+def test_calibration__evaluator_renamed__keeps_its_scores_and_who_takes_over_the_name_gets_none(
+    api: APIClient, project: Project
+) -> None:
+    judge = make_evaluator(project, name="polite")
+    request_ids = [str(uuid4()), str(uuid4()), str(uuid4())]
+    label(api, make_queue(project, request_ids=request_ids, evaluator=judge).pk, 1, 1, 1)
+    posted = {"score_name": "polite@1", "evaluator_type": "llm_judge", "score_value": 1.0}
+    own = {**posted, "evaluator_version_id": judge.versions.get().pk, "judge_model": "gpt-4.1-mini"}
+    make_score(project, request_id=request_ids[0], **own)
+    # What clients post has the name alone, and may be changed by its id.
+    make_score(project, request_id=request_ids[1], score_id="ours", **posted)
+
+    rename(api, judge, "courteous")
+    namesake = make_evaluator(project, name="polite")
+    label(api, make_queue(project, request_ids=request_ids, evaluator=namesake).pk, 1, 1, 1)
+
+    assert calibration(api, namesake)["compared"] == 0
+    found = calibration(api, judge)
+    assert (found["score_name"], found["compared"], found["judge_models"]) == ("courteous@1", 2, ["gpt-4.1-mini"])
+    make_score(project, request_id=request_ids[1], score_id="ours", **{**posted, "score_value": 0.0})
+    make_score(project, request_id=request_ids[2], **posted)
+    assert calibration(api, judge)["confusion"]["false_bad"] == 1
+    assert calibration(api, namesake)["compared"] == 1
+    rename(api, namesake, "other")
+    rename(api, judge, "polite")
+    assert (calibration(api, judge)["compared"], calibration(api, namesake)["compared"]) == (2, 1)
+
+
 @pytest.mark.django_db
 def test_calibration__nothing_labelled__is_empty_and_not_of_other_projects(api: APIClient, project: Project) -> None:
     body = calibration(api, make_evaluator(project))

@@ -99,6 +99,23 @@ def test_anchor__judged_again_after_a_day__flips_and_its_first_verdict_stays(sce
     assert calibration(scene, evaluator_id)["flips"] == {"judged_again": 1, "to_good": 0, "to_bad": 1, "evidence": 1}
 
 
+@pytest.mark.parametrize("scene", [[YES, YES, NO]], indirect=True)
+def test_anchor__of_a_judge_that_was_renamed__is_judged_again_and_not_as_if_for_the_first_time(scene: Scene) -> None:
+    evaluator_id, request_id, now = judge(scene), scene.answered(), timezone.now()
+    labelled(scene, evaluator_id, request_id)
+    assert (run_all(now), run_all(now + DAY)) == (1, 1)
+
+    scene.api.patch(f"/api/llm/evaluators/{evaluator_id}", {"name": "courteous"}, format="json")
+
+    assert run_all(now + 2 * DAY) == 1
+    assert calibration(scene, evaluator_id)["flips"]["to_bad"] == 1
+    assert len(scene.script.received) == 3
+    labelled(scene, evaluator_id, scene.answered())
+    scene.script.steps[:] = [YES]
+    assert run_all(now + 2 * DAY) == 1
+    assert len(scores("courteous@1")) == 1
+
+
 @pytest.mark.parametrize("scene", [[YES]], indirect=True)
 def test_anchors__another_model_has_answered__are_judged_again_within_the_day(scene: Scene) -> None:
     evaluator_id, request_id, now = judge(scene), scene.answered(), timezone.now()

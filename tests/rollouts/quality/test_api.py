@@ -252,7 +252,7 @@ def test_evaluator__removed_with_its_tasks__the_verdict_stays_and_replays(
     assert replayed_figures(rollout, figures) == figures
 
 
-def test_evaluator__renamed_in_the_middle__judges_on_by_the_name_of_the_start(
+def test_evaluator__renamed_in_the_middle__judges_on_by_the_name_of_the_start_and_a_namesake_does_not(
     judged: Judged, rule: OnlineEvaluation
 ) -> None:
     rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id)})
@@ -262,8 +262,11 @@ def test_evaluator__renamed_in_the_middle__judges_on_by_the_name_of_the_start(
     judged.look(rollout, ago=20)
     values = {"name": "other"}
     change_evaluator(project_id=judged.api.project.pk, evaluator_id=rule.evaluator_id, values=values)
+    namesake = matched(judged.api.project, make_evaluator(judged.api.project, name="says seven"))
+    judged.scores(rollout, namesake, range(18, 15, -1), GOOD, BAD)
     judged.scores(rollout, rule, range(15, 10, -1), BAD, GOOD)
     judged.sampled_until(0)
     judged.look(rollout)
     figures = RolloutEvaluation.objects.get(rollout=rollout).verdict
-    assert (rollout.status, figures["quality"]["evaluators"][0]["title"]) == ("rolled_back", "says seven@1")
+    [one] = figures["quality"]["evaluators"]
+    assert (rollout.status, one["title"], one["pairs"]) == ("rolled_back", "says seven@1", 60)
