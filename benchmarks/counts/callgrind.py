@@ -18,7 +18,7 @@ _IDLE_SECONDS = 10.0
 def command(folder: Path) -> list[str]:
     """Returns the command in front of a worker that waits to be counted. Raises NotCountedError without valgrind."""
     program = shutil.which("valgrind")
-    if program is None or shutil.which("callgrind_control") is None:
+    if program is None or shutil.which("vgdb") is None:
         raise NotCountedError("valgrind is not installed")
     return [
         program,
@@ -40,8 +40,8 @@ class Instructions:
         self._by_clock = 0.0
 
     def switch(self, state: str) -> None:
-        """Begins (`on`) or ends (`off`) counting."""
-        self._control(f"--instr={state}")
+        """Begins (`on`) or ends (`off`) counting. Raises RuntimeError when the worker is not reached."""
+        self._control("instrumentation", state)
         self._since = time.monotonic()
 
     async def learn_clock(self) -> None:
@@ -56,13 +56,15 @@ class Instructions:
         self._by_clock = self.take() / seconds
 
     def take(self) -> float:
-        """Returns the instructions since counting began or were taken last."""
+        """Returns the instructions since counting began or were taken last. Raises RuntimeError when they cannot be
+        had."""
         seconds = time.monotonic() - self._since
-        self._control("--dump")
+        self._control("dump")
         self._since = time.monotonic()
         newest = max(self._folder.glob("callgrind.*"), key=_number, default=None)
         if newest is None or _number(newest) <= self._dumps:
-            return 0.0  # A dump of no instructions makes no file.
+            # A dump of no instructions makes a file, too.
+            raise RuntimeError(f"valgrind has made no dump of process {self._pid} in {self._folder}")
         self._dumps = _number(newest)
         text = newest.read_text(encoding="utf-8", errors="replace")
         totals = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
@@ -70,14 +72,14 @@ class Instructions:
             raise RuntimeError("valgrind has written no total")
         return float(totals[1]) - self._by_clock * seconds
 
-    def _control(self, option: str) -> None:
-        done = subprocess.run(
-            ["callgrind_control", option, str(self._pid)], capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-        output = (done.stdout + done.stderr).strip()
-        # Its exit status is 0 also where it reaches no process, of which no line says OK.
-        if done.returncode or "OK." not in output.split() or "Error" in output:
-            raise RuntimeError(f"callgrind_control {option}: {output[-300:]}")
+    def _control(self, *command: str) -> None:
+        """Sends a command to valgrind. callgrind_control, which asks vgdb as well, says OK and exits with 0 also where
+        vgdb has failed."""
+        options = [f"--pid={self._pid}", f"--cmd-time-out={_SECONDS:.0f}"]
+        done = subprocess.run(["vgdb", *options, *command], capture_output=True, text=True, check=False)
+        if done.returncode:
+            output = (done.stdout + done.stderr).strip()
+            raise RuntimeError(f"process {self._pid} is not counted: vgdb {' '.join(command)}: {output[-300:]}")
 
 
 def _number(file: Path) -> int:

@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typing_extensions import override
 
 from benchmarks.counts import bounds
+from benchmarks.counts.callgrind import Instructions
 from benchmarks.counts.kernel import Trace, most_frequent
 from benchmarks.targets.ours import Ours
 from config.supervisor import run_files
@@ -94,6 +96,37 @@ def test_slack__of_a_count__is_a_share_or_the_least_and_short(counted: float, bo
 
     assert raised == pytest.approx(bound, rel=0.01, abs=30)
     assert raised >= counted
+
+
+@pytest.fixture
+def vgdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Instructions]:
+    """Returns how to count a process by a vgdb that does what a script of the shell says."""
+
+    def counting(script: str) -> Instructions:
+        program = tmp_path / "vgdb"
+        program.write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}\n", encoding="utf-8")
+        program.chmod(0o755)
+        return Instructions(7, tmp_path)
+
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return counting
+
+
+def test_instructions__process_is_not_reached__error_names_the_cause(vgdb: Callable[[str], Instructions]) -> None:
+    counter = vgdb("echo 'vgdb error: no FIFO found matching pid 7' >&2; exit 1")
+
+    with pytest.raises(RuntimeError, match=r"process 7 is not counted: vgdb instrumentation on: .* no FIFO found"):
+        counter.switch("on")
+    with pytest.raises(RuntimeError, match=r"vgdb dump: .* no FIFO found"):
+        counter.take()
+
+
+def test_instructions__dump_without_a_new_file__is_an_error_and_no_0(vgdb: Callable[[str], Instructions]) -> None:
+    counter = vgdb('test "$3" = dump && echo "totals: 922" > callgrind.1')
+
+    assert counter.take() == 922
+    with pytest.raises(RuntimeError, match="no dump of process 7"):
+        counter.take()
 
 
 class _Late(Ours):
