@@ -9,9 +9,10 @@ class GatewayConfig(AppConfig):
     @override
     def ready(self) -> None:
         # Models can be imported only once all apps are loaded.
-        from analytics.online_evaluations import default_budget
+        from analytics.online_evaluations import default_budget, judge_cost
         from gateway import signals
         from gateway.evaluations.default_budget import share_of_budget
+        from gateway.evaluations.judge_cost import judge_problem
         from gateway.experiments.gate import experiment_gate
         from gateway.shadow.gate import shadow_gate
         from gateway.shadow.services import ShadowWork
@@ -22,3 +23,4 @@ class GatewayConfig(AppConfig):
         register(Gate.EXPERIMENT, experiment_gate)
         register(Gate.SHADOW, shadow_gate, ShadowWork())
         default_budget.register(share_of_budget)
+        judge_cost.register(judge_problem)

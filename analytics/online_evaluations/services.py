@@ -19,6 +19,7 @@ from analytics.models import SCORE_NAME_CHARACTERS, EvaluationTask, OnlineEvalua
 from analytics.models.online_evaluations import EvaluationState, SkipReason, TaskState
 from analytics.online_evaluations.default_budget import default_budget
 from analytics.online_evaluations.errors import TooManyOnlineEvaluationsError
+from analytics.online_evaluations.judge_cost import judge_problem
 from analytics.online_evaluations.money import change_budget
 from analytics.online_evaluations.sampling import minute_of
 from analytics.online_evaluations.selectors import get_online_evaluation
@@ -45,6 +46,15 @@ class NewOnlineEvaluation:
     monthly_budget_usd: Decimal | None = None
     matched: bool = False
     label_share: float | None = None
+
+
+def require_judge(*, project_id: UUID, new: NewOnlineEvaluation) -> None:
+    """Raises ValidationError where every score would be missing, since no budget can be kept with the evaluator's judge
+    as models and prices are now."""
+    known = _version(project_id, new)
+    _budget(known, project_id, new.monthly_budget_usd)
+    if problem := judge_problem(project_id, known.definition):
+        raise ValidationError.of_field("evaluator_id", problem)
 
 
 def create_online_evaluation(*, project_id: UUID, new: NewOnlineEvaluation, actor: str) -> OnlineEvaluation:

@@ -57,8 +57,9 @@ class OnlineEvaluationViewSet(ProjectViewSet):
     def create(self, request: Request) -> Response:
         """The sample is taken of requests that arrive from now on, by a hash of their ids. A project has at most five
         active ones."""
-        body = self.valid_body(NewOnlineEvaluationSerializer)
-        row = services.create_online_evaluation(project_id=self.project_id, new=body.new_evaluation(), actor=self.actor)
+        new = self.valid_body(NewOnlineEvaluationSerializer).new_evaluation()
+        services.require_judge(project_id=self.project_id, new=new)
+        row = services.create_online_evaluation(project_id=self.project_id, new=new, actor=self.actor)
         return Response(self._detail(row.pk), status=status.HTTP_201_CREATED)
 
     @operation(

@@ -19,7 +19,7 @@ from analytics.online_evaluations.selectors import (
     progress_of_several,
     scoring_number_of,
 )
-from analytics.online_evaluations.services import create_online_evaluation
+from analytics.online_evaluations.services import create_online_evaluation, require_judge
 from console.online_evaluations.forms import NewForm
 from console.online_evaluations.words import due_in_words, missing_in_words, spent_in_words
 from core.errors import ApplicationError
@@ -67,6 +67,7 @@ class OnlineEvaluationsPage(Page):
         if form.is_valid():
             try:
                 new = form.new_evaluation()
+                require_judge(project_id=visit.project.pk, new=new)
                 row = create_online_evaluation(project_id=visit.project.pk, new=new, actor=visit.actor)
             except ApplicationError as error:
                 form.refuse(error)

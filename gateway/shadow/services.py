@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from uuid import UUID
 
-import msgspec
 from django.utils import timezone
 
 from analytics.evaluators.definitions import Pairwise
@@ -16,14 +15,12 @@ from analytics.models.evaluators import EvaluatorState
 from analytics.online_evaluations.sampling import minute_of
 from analytics.queries.request_samples import SampleOrder
 from core.errors import ValidationError
-from gateway.evaluations.highest_cost import highest_cost
+from gateway.evaluations.judge_cost import judge_problem
 from gateway.experiments import candidates, evaluators
 from gateway.experiments.candidates import NewCandidate
 from gateway.experiments.evaluators import NewEvaluator
 from gateway.experiments.services import DEFAULT_MARGIN, end_experiment
 from gateway.models import Experiment, Shadow
-from gateway.selectors import project_settings
-from gateway.snapshot.loader import load_models, load_prices
 from gateway.tables.experiment import LABELS, NAME_CHARACTERS, UNFINISHED, ExperimentState
 from prompts.models import PromptVersion
 from rollouts.gate.registry import NewShadow
@@ -99,15 +96,5 @@ def _evaluator(project_id: UUID, shadow: NewShadow) -> KnownVersion:
 
 def _require_known_cost(project_id: UUID, known: KnownVersion) -> None:
     """Raises ValidationError for a judge that no budget could be kept with."""
-    settings = project_settings(project_id)
-    named = known.definition.model if isinstance(known.definition, Pairwise) else ""
-    model = named or settings.judge_model
-    if not model:
-        raise ValidationError.of_field(_EVALUATOR, "It names no model, and the project has no `judge_model`.")
-    snapshot = load_models(project_id, load_prices(), settings)
-    if highest_cost(snapshot, msgspec.json.encode({"model": model})) is None:
-        problem = (
-            f"What a request to {model} costs at most cannot be said, so that budget_usd cannot be kept: its price, or"
-            " how much it may answer, is not known."
-        )
+    if problem := judge_problem(project_id, known.definition):
         raise ValidationError.of_field(_EVALUATOR, problem)

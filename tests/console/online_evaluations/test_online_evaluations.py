@@ -13,6 +13,8 @@ from analytics.models import EvaluationBudget, OnlineEvaluation
 from analytics.online_evaluations.money import month_of
 from core.models import Project
 from core.roles import Role
+from integrations.access.credentials import store_secret
+from integrations.models import ModelPrice, ProviderIntegration
 from tests.console.conftest import shown, text_of
 from tests.factories.core import make_project, make_staff
 from tests.factories.evaluators import make_evaluator
@@ -20,7 +22,7 @@ from tests.factories.online_evaluations import make_online_evaluation, make_task
 
 LIST = "/admin/online-evaluations/"
 RUBRIC: dict[str, Any] = {
-    "model": "openai/judge-1",
+    "model": "openai/gpt-4o",
     "criteria": [
         {
             "name": "polite",
@@ -32,6 +34,16 @@ RUBRIC: dict[str, Any] = {
         }
     ],
 }
+
+
+@pytest.fixture
+def priced(project: Project) -> None:
+    """Gives the judge a provider and a price, without which no budget could be kept."""
+    row = ProviderIntegration(project=project, provider="openai", enabled=True)
+    store_secret(row, "sk-test")
+    row.save()
+    rates = {"input_cost_per_1m": "2.5", "output_cost_per_1m": "10"}
+    ModelPrice.objects.create(provider="openai", model="gpt-4o", source="manual", **rates)
 
 
 def page(row: OnlineEvaluation) -> str:
@@ -72,6 +84,7 @@ def test_list__shows_due_done_missing_by_reason_and_money(editor: Client, projec
     assert "Online evaluations, the newest first" in text
 
 
+@pytest.mark.usefixtures("priced")
 def test_form__makes_one_and_its_page_has_the_figures(editor: Client, project: Project) -> None:
     judge = make_evaluator(project, kind="judge", name="polite", **RUBRIC)
 
@@ -104,6 +117,7 @@ def test_form__makes_one_and_its_page_has_the_figures(editor: Client, project: P
         ({"filter": "latency=5"}, "A sample is filtered by what is known before the answer"),
         ({"filter": "variant=target", "matched": "on"}, "A matched sample takes both arms of a rollout."),
         ({"monthly_budget_usd": ""}, "Must be given for an evaluator that asks a model"),
+        ({}, "What a request to openai/gpt-4o costs at most cannot be said"),
     ],
 )
 def test_form__what_the_api_refuses__is_said_at_the_field(

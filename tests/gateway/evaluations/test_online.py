@@ -28,6 +28,7 @@ from tests.factories.settings import make_settings
 from tests.fakes.scripted import completion, status
 from tests.gateway.evaluations.conftest import Scene
 from tests.gateway.evaluations.online import (
+    PATH,
     POLITE,
     change,
     create,
@@ -273,12 +274,33 @@ def test_rate_limit__lets_judging_wait_for_clients(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("scene", [[graded()]], indirect=True)
-def test_judge__without_a_known_price__is_not_asked(scene: Scene) -> None:
-    evaluation_id = create(
-        scene,
-        scene.evaluator("judge", criteria=[POLITE], model="openai/judge-of-no-price"),
-        monthly_budget_usd=1,
-    )
+def test_judge__without_a_known_price__is_refused(scene: Scene) -> None:
+    evaluator_id = scene.evaluator("judge", criteria=[POLITE], model="openai/judge-of-no-price")
+    given = {"evaluator_id": evaluator_id, "rate": 1, "monthly_budget_usd": 1}
+
+    answered = scene.api.post(PATH, given, format="json")
+
+    error = answered.json()["error"]
+    assert (answered.status_code, list(error["details"])) == (400, ["evaluator_id"])
+    assert "What a request to openai/judge-of-no-price costs at most cannot be said" in error["message"]
+    assert not OnlineEvaluation.objects.exists()
+
+
+@pytest.mark.parametrize("scene", [[graded()]], indirect=True)
+def test_judge__that_has_no_name__is_refused(scene: Scene) -> None:
+    evaluator_id = scene.evaluator("judge", criteria=[POLITE])
+    given = {"evaluator_id": evaluator_id, "rate": 1, "monthly_budget_usd": 1}
+
+    answered = scene.api.post(PATH, given, format="json")
+
+    assert answered.status_code == 400
+    assert "It names no model" in answered.json()["error"]["details"]["evaluator_id"][0]
+
+
+@pytest.mark.parametrize("scene", [[graded()]], indirect=True)
+def test_judge__whose_price_is_gone__is_not_asked(scene: Scene) -> None:
+    evaluation_id = judge(scene)
+    ModelPrice.objects.all().delete()
     scene.answered()
     take_samples()
 
