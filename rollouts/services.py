@@ -274,7 +274,8 @@ def _require_dataset(project_id: UUID, new: NewRollout) -> None:
 def _require_shadow(new: NewRollout) -> None:
     """Raises InvalidRolloutError."""
     if new.shadow is None and new.gate == Gate.SHADOW:
-        raise InvalidRolloutError("shadow", "Says who compares the answers, how many of them, and what that may cost.")
+        problem = "Must be given with this gate: who compares the answers, how many of them, and what that may cost."
+        raise InvalidRolloutError("shadow", problem)
     if new.shadow is not None and new.gate != Gate.SHADOW:
         raise InvalidRolloutError("shadow", f"Takes the gate `{Gate.SHADOW}`.")
 

@@ -14,7 +14,8 @@ from analytics.online_evaluations.selectors import Counts, Labels, Progress, sco
 
 
 class EvaluatedBy(TypedDict):
-    """The evaluator, with the version that scores now, which the scores name by `title`."""
+    """The evaluator, with the version that scores now, which the scores name by `title`. `is_newest` says that no
+    version was named: the newest one scores, also once there is another."""
 
     evaluator_id: UUID
     name: str
