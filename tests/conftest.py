@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -20,6 +20,7 @@ from core.models import Project
 from core.openapi.views import document
 from tests.described import clients_checked
 from tests.factories.core import client_of, make_project
+from tests.kept import Keep, empty_tables, rows_kept
 from tests.recordings import EXPECTED, SHARED_DIR, missing_recordings
 
 # `make fleet` runs these, against servers that `make servers` unpacks.
@@ -93,6 +94,22 @@ def django_db_modify_db_settings(stores: None) -> None:
 
     The OpenAPI document is made here too, before any test replaces parts of a view: the first answer needs it."""
     document()
+
+
+@pytest.fixture(scope="module")
+def keep(
+    clickhouse_engine: None,
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Keep]:
+    """Makes rows that a whole module reads. ClickHouse has no transactions, so that none of its tests may add requests,
+    nor use `clickhouse`, which removes them."""
+    with ExitStack() as stack:
+        yield lambda make: stack.enter_context(
+            rows_kept(django_db_blocker, lambda: make(tmp_path_factory.mktemp("spool")))
+        )
+    empty_tables()
 
 
 @pytest.fixture

@@ -114,15 +114,10 @@ def clickhouse_engine(stores: None) -> Iterator[None]:
 @pytest.fixture
 def clickhouse(clickhouse_engine: None) -> Iterator[None]:
     """Gives a test empty analytics tables, and empties them after it."""
-    from analytics.clickhouse import client
+    from tests.kept import empty_tables
 
     yield
-    filled = client.execute(
-        "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
-        " AND name != 'schema_migrations' AND total_rows > 0"
-    )
-    for (table,) in filled:
-        client.execute(f"TRUNCATE TABLE `{table}`")
+    empty_tables()
 
 
 def _needs_stores(item: pytest.Item) -> bool:

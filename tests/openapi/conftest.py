@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,7 +16,6 @@ from django.db import close_old_connections
 from agent.models import Message
 from agent.models import Role as Speaker
 from agent.services import create_conversation
-from analytics.clickhouse import client as store_client
 from analytics.discussions.services import add_comment, assign
 from analytics.discussions.subject import subject_request
 from analytics.evaluators.services import NewVersion, create_evaluator
@@ -38,6 +36,7 @@ from tests.factories.prompts import make_config
 from tests.factories.reviews import make_queue
 from tests.factories.rollouts import make_rollout
 from tests.factories.scores import make_score
+from tests.kept import Keep
 
 PROJECT_ID = UUID("00000000-0000-4000-8000-00000000c0de")
 REQUEST_ID = uuid7(1_790_000_000_000_000)
@@ -60,34 +59,33 @@ class Populated:
     known: dict[str, Any]
 
 
-@contextmanager
-def requests_in_store(folder: Path) -> Iterator[None]:
-    """The requests that `populated` speaks of are in the store meanwhile; `folder` is for a spool."""
+@pytest.fixture(scope="module")
+def rows(keep: Keep) -> Populated:
+    def make(spool: Path) -> Populated:
+        store_requests(spool)
+        return populate()
+
+    return keep(make)
+
+
+@pytest.fixture
+def populated(rows: Populated, db: None) -> Populated:
+    cache.clear()  # It holds the limits of trials, which the tests of this folder share, as they share the project.
+    return replace(rows, known=dict(rows.known))
+
+
+def store_requests(spool: Path) -> None:
+    """Stores the requests that `populate` speaks of."""
     body = b'{"messages": [{"role": "user", "content": "a question"}]}'
     requests = [
         make_entry(body, b"{}", project_id=str(PROJECT_ID), session_id="session", user_id="user"),
         make_entry(project_id=str(PROJECT_ID), session_id="session", error_type="api_error", status_code=500),
         make_entry(body, b"{}", project_id=str(PROJECT_ID), request_id=REQUEST_ID, session_id="other"),
     ]
-    store(folder, *requests)
-    yield
-    tables = store_client.execute(
-        "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
-        " AND name != 'schema_migrations' AND total_rows > 0"
-    )
-    for (table,) in tables:
-        store_client.execute(f"TRUNCATE TABLE `{table}`")
+    store(spool, *requests)
 
 
-@pytest.fixture(scope="module")
-def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with requests_in_store(tmp_path_factory.mktemp("spool")):
-        yield
-
-
-@pytest.fixture
-def populated(db: None, stored_requests: None) -> Populated:
-    cache.clear()  # It holds the limits of trials, which the tests of this folder share, as they share the project.
+def populate() -> Populated:
     project = Project.objects.create(pk=PROJECT_ID, name="described")
     row, key = make_key(project)
     owner = f"key:{row.pk}"

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.db import transaction
 from django.test import Client
 
 from core.models import Project
 from core.roles import Role
 from tests.factories.core import make_staff
-from tests.openapi.conftest import Populated, requests_in_store
+from tests.openapi.conftest import Populated, populate, store_requests
 from tests.openapi.routes import ASKING_MODELS, Operation, channels_paths, operations
 
 # What these delete no rollback of a transaction restores, so that they are the last, and each test has its own rows.
@@ -114,9 +114,11 @@ OF_DJANGO = {operation.id: operation for operation in operations() if operation.
 
 
 @pytest.fixture
-def stored_requests(clickhouse_engine: None, tmp_path: Path) -> Iterator[None]:
-    with requests_in_store(tmp_path):
-        yield
+def populated(db: None, clickhouse: None, spool: Path) -> Populated:
+    """Rows and requests of each test's own."""
+    cache.clear()
+    store_requests(spool)
+    return populate()
 
 
 def filled(value: Any, known: dict[str, Any]) -> Any:

@@ -7,9 +7,9 @@ from django.test import Client
 from core.models import Project
 from core.roles import Role
 from tests.factories.core import make_project, make_staff
-from tests.openapi.conftest import Populated, offline, populated, stored_requests
+from tests.openapi.conftest import Populated, offline, populated, rows
 
-__all__ = ["Populated", "offline", "populated", "stored_requests"]
+__all__ = ["Populated", "offline", "populated", "rows"]
 
 PEOPLE = [*Role, "superuser", "nobody"]
 """Every role in the populated project, with no role in the other one; and a member of staff without any."""

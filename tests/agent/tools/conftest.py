@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.tools.world import World, make_world
+from tests.kept import Keep
 
 
 @pytest.fixture
@@ -16,3 +17,9 @@ def world(db: None, clickhouse: None, spool: Path) -> World:
 def stranger(db: None, clickhouse: None, spool: Path) -> World:
     """Another project with the same kinds of rows."""
     return make_world(spool, "zaffre")
+
+
+@pytest.fixture(scope="module")
+def kept_world(keep: Keep) -> World:
+    """The world of a module whose tests store no requests."""
+    return keep(lambda spool: make_world(spool, "umber"))

@@ -6,11 +6,18 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from agent.tools import registry
 from agent.tools.base import OUTPUT_CHARACTERS
 from core.roles import Right
 from gateway.models import Experiment
 from tests.agent.tools.world import World
+
+
+@pytest.fixture
+def world(kept_world: World, db: None) -> World:
+    return kept_world
 
 
 def test_items__reader_without_content__figures_and_no_texts(world: World) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from agent.tools import registry
 from gateway.protocol.model_prefixes import model_prefixes
 from tests.agent.tools.world import World
-from tests.factories.analytics import make_entry, store
 
 LLM = "/api/llm"
 _TODAY = datetime.now(UTC).date()
@@ -347,6 +345,11 @@ CHECKS: dict[str, Callable[[World], None]] = {
 }
 
 
+@pytest.fixture
+def world(kept_world: World, db: None) -> World:
+    return kept_world
+
+
 def test_checks__every_tool__has_one() -> None:
     assert set(CHECKS) == {tool.name for tool in registry.ALL}
 
@@ -354,23 +357,6 @@ def test_checks__every_tool__has_one() -> None:
 @pytest.mark.parametrize("name", CHECKS)
 def test_tool__same_question__same_answer_as_the_management_api(world: World, name: str) -> None:
     CHECKS[name](world)
-
-
-def test_search__requests_of_the_agent_itself__are_left_out(world: World, spool: Path) -> None:
-    """Without this rule the question to the agent would be the newest request that contains its words."""
-    values: dict[str, Any] = {"project_id": str(world.project.pk), "source": "agent", "session_id": "with-the-agent"}
-    requests = [
-        make_entry(b'{"messages": [{"role": "user", "content": "Who wants refunds?"}]}', **values) for _ in "ab"
-    ]
-    store(spool, *requests)
-
-    found = world.ask("search_requests", query="refunds", limit=3)
-
-    assert (found["count"], len(found["results"]), found["left_out_asked_by_agent"]) == (1, 1, 2)
-    assert found["results"][0]["session_id"] == world.session_id
-    assert "end_date before" in found["older"]
-    own = world.ask("search_requests", query="refunds", session_id="with-the-agent")
-    assert (own["count"], own["left_out_asked_by_agent"]) == (2, 0)
 
 
 @pytest.mark.parametrize("number", [1, "1"])

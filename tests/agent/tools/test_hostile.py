@@ -81,6 +81,11 @@ _PERHAPS: dict[str, list[Any]] = {
 
 
 @pytest.fixture
+def world(kept_world: World, db: None) -> World:
+    return kept_world
+
+
+@pytest.fixture
 def errors(world: World) -> Iterator[list[str]]:
     """Returns the codes of refusals, none of which may be internal_error."""
     codes: list[str] = []
