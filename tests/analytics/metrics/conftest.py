@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +15,7 @@ from analytics.request_log.record import BATCH, AttemptRecord, Outcome, RequestR
 from tests.analytics.metrics.reference import microseconds
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
+from tests.kept import Keep
 
 Api = tuple[APIClient, str]
 OPERATIONS = ("chat", "chat", "messages", "embeddings")
@@ -28,9 +30,21 @@ PROMPTS: list[dict[str, Any]] = [
 NOW = datetime(2026, 11, 20, 13, 37, 11, 123456, tzinfo=UTC)
 
 
+@dataclass(frozen=True)
+class KeptRecords:
+    """The records of a module, and a client of their project."""
+
+    api: Api
+    records: list[RequestRecord]
+
+
 @pytest.fixture
 def api() -> Api:
     """A client of a project of its own, and the project's id."""
+    return make_api()
+
+
+def make_api() -> Api:
     project = make_project()
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {make_key(project)[1]}", HTTP_X_PROJECT_ID=str(project.pk))
@@ -54,8 +68,23 @@ def get(api: Api) -> Callable[..., Any]:
 def records(spool: Path, api: Api) -> list[RequestRecord]:
     """Nine hundred requests of the 50 days before NOW, most of the last three days, in several inserts, and one of
     another project."""
+    return make_records(spool, api[1])
+
+
+@pytest.fixture(scope="module")
+def kept_records(keep: Keep) -> KeptRecords:
+    """What `api` and `records` are, made once for a module whose tests store nothing."""
+
+    def make(spool: Path) -> KeptRecords:
+        api = make_api()
+        return KeptRecords(api, make_records(spool, api[1]))
+
+    return keep(make)
+
+
+def make_records(spool: Path, project: str) -> list[RequestRecord]:
     chance = random.Random(11)
-    entries = [make_request(chance, api[1]) for _ in range(900)]
+    entries = [make_request(chance, project) for _ in range(900)]
     for first in range(0, len(entries), 250):
         store(spool, *entries[first : first + 250])
     store(spool, *(make_request(chance, str(make_project().pk)) for _ in range(60)))

@@ -15,13 +15,23 @@ from analytics.presenters import metrics
 from analytics.queries import users
 from analytics.request_log.record import RequestRecord
 from tests.analytics.metrics import reference
-from tests.analytics.metrics.conftest import NOW, OPERATIONS, Api
+from tests.analytics.metrics.conftest import NOW, OPERATIONS, Api, KeptRecords
 from tests.analytics.metrics.reference import latencies
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+pytestmark = pytest.mark.django_db
 
 _TICK = timedelta(microseconds=1)
 _UNITS = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1))
+
+
+@pytest.fixture
+def api(kept_records: KeptRecords) -> Api:
+    return kept_records.api
+
+
+@pytest.fixture
+def records(kept_records: KeptRecords) -> list[RequestRecord]:
+    return kept_records.records
 
 
 def ranges(records: list[RequestRecord], count: int) -> Iterator[tuple[datetime, datetime]]:

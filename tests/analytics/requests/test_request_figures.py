@@ -18,8 +18,9 @@ from core.models import Project
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import store
 from tests.factories.core import make_project
+from tests.kept import Keep
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+pytestmark = pytest.mark.django_db
 
 LIST, FACETS, HISTOGRAM = "/api/llm/requests", "/api/llm/requests/facets", "/api/llm/requests/histogram"
 CONFIG = "019aa000-0000-7000-8000-00000000c0f1"
@@ -45,8 +46,19 @@ FILTERS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def kept_project(keep: Keep) -> Project:
+    return keep(make_log)
+
+
 @pytest.fixture
-def log(project: Project, spool: Path) -> None:
+def project(kept_project: Project, db: None) -> Project:
+    """The project of the requests, which no test changes."""
+    return kept_project
+
+
+def make_log(spool: Path) -> Project:
+    project = make_project()
     entries = []
     for number in range(60):
         failed = number % 4 == 1
@@ -72,6 +84,7 @@ def log(project: Project, spool: Path) -> None:
             )
         )
     store(spool, *entries, entry(make_project(), model="theirs", user_id="theirs"))
+    return project
 
 
 def ask(api: APIClient, path: str, **parameters: Any) -> Any:
@@ -109,7 +122,6 @@ def values_of(item: dict[str, Any], name: str) -> list[str]:
     return [str(item[name] or "")]
 
 
-@pytest.mark.usefixtures("log")
 @pytest.mark.parametrize("filters", FILTERS)
 def test_facets__any_filter__count_the_values_of_its_list(api: APIClient, filters: dict[str, Any]) -> None:
     listed = ask(api, LIST, limit=1000, **filters)["results"]
@@ -128,7 +140,6 @@ def test_facets__any_filter__count_the_values_of_its_list(api: APIClient, filter
         assert facet["counted_since"] is None
 
 
-@pytest.mark.usefixtures("log")
 @pytest.mark.parametrize("filters", FILTERS)
 def test_list__several_values_and_not__requests_that_plain_python_chooses(
     api: APIClient, filters: dict[str, str | list[str]]
@@ -165,7 +176,6 @@ def _is_within(item: dict[str, Any], filters: dict[str, Any]) -> bool:
     return start <= datetime.fromisoformat(item["created_at"]) <= end
 
 
-@pytest.mark.usefixtures("log")
 def test_facets__without_own__count_each_without_its_own_filter(api: APIClient) -> None:
     filters = {"outcome": "error", "user_id": ["u1", "u2"], "not_metadata": "team:blue"}
 
@@ -196,7 +206,6 @@ def test_list__bad_value_of_several__400_names_the_field(
     assert answer.json()["error"]["details"] == {field: [problem]}
 
 
-@pytest.mark.usefixtures("log")
 def test_facets__more_requests_than_are_counted__says_since_when(
     api: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,7 +218,6 @@ def test_facets__more_requests_than_are_counted__says_since_when(
     assert outcome["counted_since"] == newest[-1]["created_at"]
 
 
-@pytest.mark.usefixtures("log")
 @pytest.mark.parametrize("filters", FILTERS)
 @pytest.mark.parametrize("interval", ["hour", "day"])
 def test_histogram__any_filter__counts_the_requests_of_its_list(
@@ -238,7 +246,6 @@ def test_histogram__any_filter__counts_the_requests_of_its_list(
     assert found["request_count"] == len(listed)
 
 
-@pytest.mark.usefixtures("log")
 def test_histogram__no_interval__one_that_suits_the_range(api: APIClient) -> None:
     start = (NOW - timedelta(hours=1)).isoformat()
 
