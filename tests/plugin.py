@@ -23,8 +23,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.migrated import place_tables
-from tests.services import Service, postgresql_url, redis_url, start_clickhouse, start_postgresql, start_redis
+from tests.migrated import SHARED, TEMPLATE, place_tables, start_cluster
+from tests.services import Service, postgresql_url, redis_url, start_clickhouse, start_redis
 
 _MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
 # The names of fixtures that start a store, or start a service that has stores of its own.
@@ -87,6 +87,11 @@ def stores() -> None:
     while _starters:
         service, _ = _starters.pop()()
         _running.append(service)
+    if SHARED in os.environ and "DATABASE_URL" not in _given:
+        from django.db import connection
+
+        # The database of the tests is a copy of the one that has all tables, and needs no migration.
+        connection.settings_dict["TEST"] |= {"TEMPLATE": TEMPLATE, "MIGRATE": False}
 
 
 @pytest.fixture(scope="session")
@@ -158,7 +163,7 @@ def _prepare() -> None:
     _set_environment(folder)
     if "DATABASE_URL" not in _given:
         os.environ["DATABASE_URL"] = postgresql_url(folder / "pg")
-        _starters.append(partial(start_postgresql, folder / "pg"))
+        _starters.append(partial(start_cluster, folder / "pg"))
     if "REDIS_URL" not in _given:
         os.environ["REDIS_URL"] = redis_url(folder / "redis")
         _starters.append(partial(start_redis, folder / "redis"))

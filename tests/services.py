@@ -78,9 +78,9 @@ class Service:
             self._process.wait()
 
 
-def postgresql_url(folder: Path) -> str:
-    """Returns the DATABASE_URL of the cluster that `start_postgresql` starts in `folder`."""
-    return f"postgresql://postgres@/postgres?host={folder}"
+def postgresql_url(folder: Path, database: str = "postgres") -> str:
+    """Returns the DATABASE_URL of a database in the cluster that `start_postgresql` starts in `folder`."""
+    return f"postgresql://postgres@/{database}?host={folder}"
 
 
 def redis_url(folder: Path) -> str:
@@ -88,10 +88,13 @@ def redis_url(folder: Path) -> str:
     return f"unix://{folder / _REDIS_SOCKET}"
 
 
-def start_postgresql(folder: Path, *, replica_of: Path | None = None) -> tuple[Service, str]:
+def start_postgresql(
+    folder: Path, *, replica_of: Path | None = None, copy_of: Path | None = None
+) -> tuple[Service, str]:
     """Starts a PostgreSQL cluster on a Unix socket in `folder`, without durability; returns its DATABASE_URL too.
 
-    `replica_of` is the folder of a cluster that runs, which the new one follows.
+    `replica_of` is the folder of a cluster that runs, which the new one follows; `copy_of` that of one that has
+    stopped, whose databases the new one has.
     """
     user = _UNPRIVILEGED if os.geteuid() == 0 else None
     folder.mkdir(mode=0o755)
@@ -100,8 +103,11 @@ def start_postgresql(folder: Path, *, replica_of: Path | None = None) -> tuple[S
     programs = _postgresql_programs(folder, user)
     data = folder / "data"
     make = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-    copy = [programs / "pg_basebackup", "-D", data, "-U", "postgres", "-h", replica_of, "-R", "-c", "fast", "--no-sync"]
-    command = [str(word) for word in (copy if replica_of else make)]
+    if replica_of:
+        make = [programs / "pg_basebackup", "-D", data, "-U", "postgres", "-h", replica_of, "-R", "-c", "fast", "-N"]
+    if copy_of:
+        make = [Path("cp"), "-R", copy_of / "data", data]
+    command = [str(word) for word in make]
     made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **_as_user(user))
     if made.returncode:
         raise ServiceError(f"{command[0]} failed:\n{made.stdout}{made.stderr}")
