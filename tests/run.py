@@ -2,7 +2,8 @@
 
 Most tests wait: for time-outs, for a minute to close, for a process to start. The division into units and their
 order affect only the time; a folder that is in none is a unit of its own. Arguments are passed on to one plain pytest.
-The line above what a unit printed has its seconds, and those of the CPU that it and all its processes took.
+The line above what a unit printed has its seconds, and those of the CPU that it and all its processes took; what it
+printed ends with its longest tests.
 
 When all units have ended, tests that failed are run once more on the quiet machine, as CPython's `regrtest --rerun`
 does. A fault fails twice and so fails the suite; a test that only failed beside others is named in the last lines as
@@ -73,7 +74,8 @@ class Unit:
         """Returns the words that run it with pytest; `cache` is the folder of that pytest's cache."""
         paths = [f"tests/{path}" for path in self.paths]
         left_out = [f"--ignore=tests/{path}" for path in self.without]
-        return [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}", *options, *paths, *left_out]
+        named = ["-o", f"cache_dir={cache}", "--durations=25"]
+        return [sys.executable, "-m", "pytest", *named, *options, *paths, *left_out]
 
 
 @dataclass(frozen=True)
