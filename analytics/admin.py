@@ -65,7 +65,10 @@ class FeedbackAdmin(_ReadOnlyAdmin):
     list_filter = ["project", "score", "created_at"]
     search_fields = ["=session_id"]
     search_help_text = "A session id in full."
-    fields = ["project", "id", "session_id", "request_id", "score", "text", "created_by", "created_at", "copy_due_at"]
+    fields = [
+        "project", "id", "session_id", "request_id", "score", "text", "edited", "created_by", "created_at",
+        "copy_due_at",
+    ]  # fmt: skip
 
     @override
     def get_list_display(self, request: HttpRequest) -> Any:

@@ -137,8 +137,8 @@ class Score(models.Model):
 
 
 class Feedback(models.Model):
-    """A person's feedback on a session, or on the answer to one of its requests: a rating of 1 to 5, a text, or both.
-    All of it is kept.
+    """A person's feedback on a session, or on the answer to one of its requests: a rating of 1 to 5, a text, that the
+    answer was edited before it was used, or several of these. All of it is kept.
 
     The request may still be on its way to the store when the feedback comes. One that turns out to be another session's
     is not named any more (`analytics.scores.sync`).
@@ -154,6 +154,7 @@ class Feedback(models.Model):
     request_hash = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     score = models.PositiveSmallIntegerField(null=True)
     text = models.TextField(blank=True, default="")
+    edited = models.BooleanField(default=False, db_default=False)
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     copy_due_at = models.DateTimeField(null=True, default=timezone.now, editable=False)
@@ -168,7 +169,9 @@ class Feedback(models.Model):
                 condition=Q(score__isnull=True) | Q(score__range=(MIN_FEEDBACK, MAX_FEEDBACK)),
                 name="feedback_score_1_to_5",
             ),
-            models.CheckConstraint(condition=Q(score__isnull=False) | ~Q(text=""), name="feedback_says_something"),
+            models.CheckConstraint(
+                condition=Q(score__isnull=False) | ~Q(text="") | Q(edited=True), name="feedback_says_something"
+            ),
         ]
         indexes = [
             models.Index(fields=["project", "session_hash", "-created_at"], name="feedback_by_session"),

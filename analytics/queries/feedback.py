@@ -32,11 +32,12 @@ _KEYS = ", ".join(_EMPTY)
 
 @dataclass(frozen=True)
 class FeedbackSums:
-    """The sums of some feedback. `requests` are those that it names; `by_score` counts the scores 1 to 5, and `mean` is
-    None when there was none of them."""
+    """The sums of some feedback. Some pieces have texts, and some say that an answer was `edited`; `requests` are those
+    that it names; `by_score` counts the scores 1 to 5, and `mean` is None when there was none of them."""
 
     feedback: int
     texts: int
+    edited: int
     sessions: int
     requests: int
     by_score: Sequence[int]
@@ -78,7 +79,8 @@ FROM feedback AS f FINAL
 WHERE f.project_id = {project:UUID} AND f.ts >= {start:DateTime64(6, 'UTC')} AND f.ts <= {end:DateTime64(6, 'UTC')}
 """
 _SUMS = """
-    count() AS feedback, countIf(f.has_text) AS texts, uniqExact(f.session_id) AS sessions,
+    count() AS feedback, countIf(f.has_text) AS texts, countIf(f.edited) AS edited,
+    uniqExact(f.session_id) AS sessions,
     uniqExactIf(f.request_id, f.request_known) AS requests,
     [countIf(f.score = 1), countIf(f.score = 2), countIf(f.score = 3), countIf(f.score = 4), countIf(f.score = 5)]
         AS by_score

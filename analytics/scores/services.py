@@ -69,7 +69,14 @@ def record_scores(*, project_id: UUID, scores: Sequence[NewScore], actor: str) -
 
 
 def record_feedback(
-    *, project_id: UUID, session_id: str, score: int | None, text: str, actor: str, request_id: UUID | None = None
+    *,
+    project_id: UUID,
+    session_id: str,
+    score: int | None,
+    text: str,
+    actor: str,
+    request_id: UUID | None = None,
+    edited: bool = False,
 ) -> Feedback:
     """Stores one piece of feedback on a session, which need not have any stored request yet, or on the answer to one of
     its requests, which `require_request` has checked."""
@@ -82,6 +89,7 @@ def record_feedback(
             request_hash="" if request_id is None else id_hash(str(request_id)),
             score=score,
             text=text,
+            edited=edited,
             created_by=actor,
         )
         transaction.on_commit(announce, robust=True)

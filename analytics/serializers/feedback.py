@@ -31,7 +31,8 @@ class FeedbackScoreField(serializers.Field[int, Any, int, Any]):
 
 
 class NewFeedbackSerializer(BodySerializer):
-    """The body of a request with feedback: a score, a text or both; null and an empty text count as left out."""
+    """The body of a request with feedback: a score, a text or both, or that an answer was edited; null, an empty text
+    and false count as left out."""
 
     project_id = serializers.UUIDField()
     score = FeedbackScoreField(required=False, allow_null=True)
@@ -40,12 +41,23 @@ class NewFeedbackSerializer(BodySerializer):
         required=False, allow_null=True, help_text="The session's request whose answer it is about."
     )
 
+    edited = serializers.BooleanField(
+        required=False,
+        allow_null=True,
+        help_text="True: the answer to the request of `request_id` was edited before it was used.",
+    )
+
     @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        score, text = attrs.get("score"), attrs.get("text") or ""
-        if score is None and not text:
+        score, text, request_id = attrs.get("score"), attrs.get("text") or "", attrs.get("request_id")
+        edited = attrs.get("edited") or False
+        if score is None and not text and not edited:
             raise serializers.ValidationError({"score": "Give a score, a text or both."}, code="required")
-        return {"score": score, "text": text, "request_id": attrs.get("request_id")}
+        if edited and request_id is None:
+            raise serializers.ValidationError(
+                {"request_id": "Name the request whose answer was edited."}, code="required"
+            )
+        return {"score": score, "text": text, "request_id": request_id, "edited": edited}
 
 
 class NewFeedbackTokenSerializer(BodySerializer):

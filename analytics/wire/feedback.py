@@ -19,6 +19,7 @@ class FeedbackEntry(TypedDict):
     request_id: UUID | None
     score: int | None
     text: str | None
+    edited: bool
     created_by: str
     created_at: datetime
 
@@ -32,7 +33,8 @@ class FeedbackToken(TypedDict):
 
 class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
     """One piece of feedback; `text` is empty when there is none, `score` null. `request_id` is the request of the
-    session whose answer it is about, null when it is about the session."""
+    session whose answer it is about, null when it is about the session; `edited` says that this answer was changed
+    before it was used."""
 
     class Meta:
         model = Feedback

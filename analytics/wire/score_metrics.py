@@ -35,6 +35,7 @@ class FeedbackFigures(TypedDict):
     date: date | None
     count: int
     text_count: int
+    edited_count: int
     session_count: int
     request_count: int
     mean_score: float | None
@@ -100,6 +101,7 @@ def _feedback_figures(row: FeedbackSums, day: date | None) -> FeedbackFigures:
         "date": day,
         "count": row.feedback,
         "text_count": row.texts,
+        "edited_count": row.edited,
         "session_count": row.sessions,
         "request_count": row.requests,
         "mean_score": row.mean,

@@ -16,7 +16,7 @@ SCORES = (
     "request_known", "provider", "model", "prompt_config_id", "prompt_version", "rollout_id", "variant",
 )  # fmt: skip
 FEEDBACK = (
-    *KEY, *STATE, "session_id", "score", "has_text",
+    *KEY, *STATE, "session_id", "score", "has_text", "edited",
     "request_id", "request_known", "request_ts", "request_drop_date", "source", "outcome",
     "provider", "model", "prompt_config_id", "prompt_version", "rollout_id", "variant",
 )  # fmt: skip
@@ -50,7 +50,7 @@ def feedback_row(row: Feedback, request: ScoredRequest | None, *, is_settled: bo
     return (
         *_key(row.project_id, row.created_at, row.pk),
         1 + is_settled, 0, _drop_date(row.created_at),
-        row.session_id, row.score or 0, bool(row.text),
+        row.session_id, row.score or 0, bool(row.text), row.edited,
         row.request_id or _NO_UUID, request is not None, known.ts, known.drop_date, known.source, known.outcome,
         known.provider, known.model,
         known.prompt_config_id, known.prompt_version, known.rollout_id, known.variant,

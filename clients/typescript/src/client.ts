@@ -33,6 +33,8 @@ export interface Feedback {
   text?: string;
   /** The request whose answer it is about, as that answer's header `x-request-id` names it. */
   requestId?: string;
+  /** True: the answer to this request was changed before it was used. */
+  edited?: boolean;
   /** A token of the session or the request, which a key with no scope but `feedback:write` needs. */
   token?: string;
 }
@@ -81,7 +83,7 @@ export class PromptGateway {
     }
   }
 
-  /** Gives feedback on a session, or on the answer to one of its requests: a score, a text or both. */
+  /** Gives feedback on a session, or on the answer to one of its requests: a score, a text, or that it was edited. */
   async feedback(sessionId: string, { token, requestId, ...given }: Feedback): Promise<void> {
     const headers: Record<string, string> = token === undefined ? {} : { "x-svc-feedback-token": token };
     const body = { project_id: this.#projectId, ...given, ...named(requestId) };

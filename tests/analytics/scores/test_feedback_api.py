@@ -32,6 +32,7 @@ def test_feedback__score_and_text__kept_and_listed(api: APIClient, project: Proj
         "request_id": None,
         "score": 4,
         "text": "Good, but slow.",
+        "edited": False,
         "created_by": made.created_by,
         "created_at": answer.json()["created_at"],
     }

@@ -349,3 +349,47 @@ def test_deletion__done_again_after_a_restore__feedback_of_the_request_goes(proj
 
     assert not Feedback.objects.exists()
     assert Deletion.objects.filter(pk=tombstone.id).exists()
+
+
+def test_edited__of_an_answer__is_enough_and_counted(api: APIClient, project: Project, spool: Path) -> None:
+    request_id = stored(spool, project)
+    body = {"project_id": str(project.pk), "request_id": request_id, "edited": True}
+
+    made = api.post(URL, body)
+    rated = api.post(URL, {**body, "score": 2})
+    give(api, project, request_id)
+    copy_due()
+
+    assert (made.status_code, rated.status_code) == (201, 201)
+    assert (made.json()["edited"], made.json()["score"], made.json()["text"]) == (True, None, "")
+    shown = api.get(f"/api/llm/requests/{request_id}").json()["feedback"]
+    assert [item["edited"] for item in shown] == [False, True, True]
+    (day,) = api.get("/api/llm/metrics/feedback").json()["results"]
+    assert (day["count"], day["edited_count"], day["text_count"], day["scores"]["2"]) == (3, 2, 0, 2)
+    assert client.execute("SELECT edited FROM feedback FINAL ORDER BY ts") == [(True,), (True,), (False,)]
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"edited": True}, "request_id"),
+        ({"edited": True, "score": 1}, "request_id"),
+        ({"edited": False}, "score"),
+        ({"edited": None}, "score"),
+        ({"edited": "true", "score": 1}, "edited"),
+        ({"edited": 1, "score": 1}, "edited"),
+        ({"edited": [True], "score": 1}, "edited"),
+    ],
+)
+def test_edited__not_of_an_answer_or_no_boolean__refused_by_name(
+    api: APIClient, project: Project, values: dict[str, Any], field: str
+) -> None:
+    assert refused(api.post(URL, {"project_id": str(project.pk), **values})) == [field]
+
+
+def test_edited__of_another_sessions_request__refused(api: APIClient, project: Project, spool: Path) -> None:
+    request_id = stored(spool, project, session_id="other")
+
+    answer = api.post(URL, {"project_id": str(project.pk), "request_id": request_id, "edited": True})
+
+    assert refused(answer) == ["request_id"]

@@ -79,14 +79,18 @@ class PromptGateway:
         score: int | None = None,
         text: str | None = None,
         request_id: str | None = None,
+        edited: bool = False,
         token: str | None = None,
     ) -> None:
-        """Gives feedback on a session, or on the answer to one of its requests: a score from 1 to 5, a text or both.
+        """Gives feedback on a session, or on the answer to one of its requests: a score from 1 to 5, a text, or
+        `edited`, that the answer to this request was changed before it was used.
         `request_id` is what that answer had in its header `x-request-id`. A key with no scope but `feedback:write`
         needs a token of the session or the request."""
         body = {"project_id": self._project_id, "score": score, "text": text}
         if request_id is not None:
             body["request_id"] = request_id
+        if edited:
+            body["edited"] = True
         headers = {} if token is None else {"x-svc-feedback-token": token}
         self._http.send("POST", f"sessions/{quote(session_id, safe='')}/feedback", body=body, headers=headers)
 
