@@ -25,8 +25,9 @@ class Estimate:
     high: float | None
 
 
-def share_of(part: int, count: int) -> Estimate | None:
-    """Returns the share that `part` is of `count`, from 0 to 1; None of nothing."""
+def share_of(part: float, count: float) -> Estimate | None:
+    """Returns the share that `part` is of `count`, from 0 to 1; None of nothing. Where some of them come together both
+    are effective numbers, which need not be whole."""
     if not count:
         return None
     rate, whole = part / count, 1 + _Z * _Z / count

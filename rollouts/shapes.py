@@ -347,6 +347,35 @@ class RolloutQuality(TypedDict):
     evaluators: list[RolloutJudgedEvaluator]
 
 
+class RolloutSignalArm(TypedDict):
+    """What users did after answers of one arm: of `request_count` answers that were looked at, `event_count`. The other
+    answered requests are not counted, by reason. The interval of the share holds for one look."""
+
+    event_count: int
+    request_count: int
+    share: float | None
+    interval: RolloutInterval
+    not_counted: dict[str, int]
+
+
+class RolloutSignal(TypedDict):
+    """A signal of users, which is shown and never decides."""
+
+    target: RolloutSignalArm
+    baseline: RolloutSignalArm
+    difference: float | None
+    interval: RolloutInterval
+
+
+class RolloutSignals(TypedDict):
+    """What users did after an answer: `asked_again` within ten minutes, `edited` it before it was used, or `left` the
+    session, in which no request came any more."""
+
+    asked_again: RolloutSignal
+    edited: RolloutSignal
+    left: RolloutSignal
+
+
 class RolloutSegmentArm(TypedDict):
     """The requests of one arm in a segment since it became one; with sticky allocation its users, once a stage."""
 
@@ -415,6 +444,7 @@ class RolloutComparison(TypedDict):
     baseline: RolloutArm
     metrics: dict[str, RolloutMetric]
     quality: RolloutQuality | None
+    signals: RolloutSignals | None
     segments: list[RolloutSegment]
     sample_ratio: Any
     minutes_evaluated: int

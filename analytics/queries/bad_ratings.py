@@ -22,7 +22,7 @@ WITHIN = timedelta(hours=24)
 
 # The playground, the agent, judges, experiments and shadows choose their versions themselves, and nobody rates their
 # answers.
-_OWN_SOURCES = ("playground", "agent", "judge", "experiment", "shadow")
+OWN_SOURCES = ("playground", "agent", "judge", "experiment", "shadow")
 _FIGURES = ("requests", "errors", "cancelled")
 
 
@@ -69,7 +69,7 @@ def list_bad_ratings(
     """Returns the versions, of one config or all, that answered a request from `start` to `end`, both included, by
     config and version. The day of those made up to a day before `now` is over."""
     later_from = min(max(clamp(start), now - WITHIN), clamp(end) + TICK)
-    scope: dict[str, Any] = {"project": project_id, "own": list(_OWN_SOURCES)}
+    scope: dict[str, Any] = {"project": project_id, "own": list(OWN_SOURCES)}
     if prompt_config_id is not None:
         scope["config"] = prompt_config_id
     totals: defaultdict[tuple[UUID, int], list[int]] = defaultdict(lambda: [0, 0, 0, 0])

@@ -17,6 +17,7 @@ from console.rollouts.links import links
 from console.rollouts.moves import CONSEQUENCES, ReasonForm, form_of, move, possible, verb
 from console.rollouts.scores import scores
 from console.rollouts.segments import segments
+from console.rollouts.signals import signals
 from console.rollouts.watch import is_watched, watch
 from core.roles import Right
 from core.ui.pages import Page, Visit
@@ -69,6 +70,7 @@ class RolloutPage(Page):
             ("verdict", "Verdict", loads.verdict),
             ("metrics", "Metrics", loads.metrics),
             *([("scores", "Scores", scores)] if row.quality else []),
+            *([("signals", "What users did", signals)] if row.started_at else []),
             ("segments", "Parts of the traffic", segments),
             *([("watch", "At 100 %", watch)] if is_watched(row) else []),
             ("requests", "Requests of the arms", loads.requests),

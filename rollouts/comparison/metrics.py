@@ -9,7 +9,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from analytics.errors import AnalyticsLimitError
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals, arm_totals
+from rollouts.comparison.signals import signals_of
 from rollouts.evaluation import UnknownFormulaError
 from rollouts.forecasts.outlook import Outlook, outlook
 from rollouts.models import Rollout
@@ -26,7 +28,7 @@ _SERVING = frozenset({Status.RUNNING.value, Status.PAUSED.value})
 class Comparison:
     """The comparison of both arms. `figures` are those of the latest verdict (see `verdicts.figures`), reached at
     `decided_at`; the totals are current and cover every stage. `open_requests`, by arm, have no first output yet;
-    `outlook` is None unless the rollout is running."""
+    `outlook` is None unless the rollout is running, and `signals` where they take more than a query may."""
 
     target: ArmTotals
     baseline: ArmTotals
@@ -34,6 +36,7 @@ class Comparison:
     decided_at: datetime | None
     open_requests: Mapping[str, int]
     outlook: Outlook | None
+    signals: Mapping[str, Any] | None
 
 
 def compare(rollout: Rollout) -> Comparison:
@@ -48,7 +51,16 @@ def compare(rollout: Rollout) -> Comparison:
         decided_at=evaluation.decided_at,
         open_requests=open_by_arm(rollout),
         outlook=present_outlook(rollout, figures),
+        signals=_signals(rollout),
     )
+
+
+def _signals(rollout: Rollout) -> Mapping[str, Any] | None:
+    """Returns what users did. It decides nothing, so that the other figures do not wait for a log that is too large."""
+    try:
+        return signals_of(rollout)
+    except AnalyticsLimitError:
+        return None
 
 
 def latest_figures(rollout: Rollout) -> Mapping[str, Any]:

@@ -40,6 +40,7 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
         "baseline": _arm(rollout.baseline_version, found.baseline),
         "metrics": judged_metrics(figures, policy_of(rollout).cost_allowance),
         "quality": quality_of(rollout, figures),
+        "signals": found.signals,
         "segments": segments_of(rollout),
         "sample_ratio": figures["sample_ratio"],
         "minutes_evaluated": figures["minutes"],

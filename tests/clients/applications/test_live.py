@@ -111,11 +111,13 @@ def test_feedback__on_one_answer__with_a_token_of_it(live: Driver, language: str
     token = live.call("feedback_token", session, request_id=request_id)
     with closing(driver_of(language, project, key=key)) as browser:
         assert browser.call("feedback", session, score=1, request_id=request_id, token=token) is None
+        assert browser.call("feedback", session, edited=True, request_id=request_id, token=token) is None
         whole = browser.call("feedback", session, score=1, token=token)
 
     assert whole == Refused("PromptGatewayError", 403, "feedback_token_invalid")
     given = project.manage("GET", f"sessions/{quote(session)}/feedback?request_id={request_id}").json()["results"]
-    assert [(item["score"], item["request_id"]) for item in given] == [(1, request_id), (2, request_id)]
+    assert [(item["score"], item["edited"]) for item in given] == [(None, True), (1, False), (2, False)]
+    assert {item["request_id"] for item in given} == {request_id}
 
 
 def test_service__stopped_for_five_minutes__is_not_noticed(compiled: None) -> None:

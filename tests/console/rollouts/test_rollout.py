@@ -58,6 +58,7 @@ def shown(client: Client, rollout: Rollout) -> str:
 @pytest.fixture
 def totals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arms without requests, in place of the request log."""
+    monkeypatch.setattr(metrics, "signals_of", lambda _: None)
     monkeypatch.setattr(metrics, "arm_totals", lambda *_: TOTALS)
 
 

@@ -37,6 +37,7 @@ def problems(api: Api, *entries: Any) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def totals(monkeypatch: pytest.MonkeyPatch) -> None:
     """The request log counts nothing, and forecasts nothing."""
+    monkeypatch.setattr(metrics, "signals_of", lambda _: None)
     monkeypatch.setattr(metrics, "arm_totals", lambda *_: {arm: ArmTotals(arm) for arm in (TARGET, BASELINE)})
     monkeypatch.setattr(metrics, "outlook", lambda *_, **__: None)
 
