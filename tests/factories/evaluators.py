@@ -16,6 +16,6 @@ def make_evaluator(project: Project, kind: str = "contains", name: str = "", **d
         project_id=project.pk,
         name=name or f"{kind}-{uuid4().hex[:8]}",
         kind=kind,
-        first=NewVersion(definition or {"value": "seven"}),
+        first=NewVersion(definition or ({"value": "seven"} if kind == "contains" else {})),
         actor="user:ann",
     )
