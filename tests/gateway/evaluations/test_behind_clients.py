@@ -20,7 +20,18 @@ from gateway.snapshot.project import ProjectSnapshot
 from gateway.worker.current import on_loop
 from tests.factories.settings import make_settings
 from tests.gateway.evaluations.conftest import Scene
-from tests.gateway.evaluations.online import JUDGE, POLITE, create, detail, ends, graded, judge, judge_all, take_samples
+from tests.gateway.evaluations.online import (
+    JUDGE,
+    POLITE,
+    create,
+    detail,
+    ends,
+    graded,
+    judge,
+    judge_all,
+    priced,
+    take_samples,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -97,6 +108,7 @@ def test_budget__nearly_spent__skips_judging_and_serves_clients(scene: Scene) ->
 
 def test_budget__of_the_month__is_a_tenth_of_the_projects_unless_given(scene: Scene) -> None:
     make_settings(scene.project, monthly_budget_usd="123.45")
+    priced()
     evaluator_id = scene.evaluator("judge", criteria=[POLITE], model=JUDGE)
 
     first = create(scene, evaluator_id)

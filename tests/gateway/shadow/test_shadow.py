@@ -279,7 +279,7 @@ def test_create__evaluator_that_cannot_be_used__400(shadow: ShadowScene) -> None
     rule = shadow.evaluator_id("contains", value="seven")
     unpriced = shadow.evaluator_id(question="Better?", model="openai/unheard-of")
     nameless = shadow.evaluator_id(question="Better?")
-    for evaluator_id, words in ((rule, "pairwise"), (unpriced, "budget_usd"), (nameless, "judge_model")):
+    for evaluator_id, words in ((rule, "pairwise"), (unpriced, "no budget can be kept"), (nameless, "judge_model")):
         error = shadow.create(status=400, shadow={"evaluator_id": evaluator_id})["error"]
         assert words in error["message"]
     body = {"config_id": str(shadow.config.pk), "target_version_id": str(shadow.target_id), "gate": "shadow"}
