@@ -20,7 +20,7 @@ from core.models import Project
 from core.openapi.views import document
 from tests.described import clients_checked
 from tests.factories.core import client_of, make_project
-from tests.kept import Keep, empty_tables, rows_kept
+from tests.kept import Keep, T, empty_tables, rows_kept
 from tests.recordings import EXPECTED, SHARED_DIR, missing_recordings
 
 # `make fleet` runs these, against servers that `make servers` unpacks.
@@ -106,9 +106,12 @@ def keep(
     """Makes rows that a whole module reads. ClickHouse has no transactions, so that none of its tests may add requests,
     nor use `clickhouse`, which removes them."""
     with ExitStack() as stack:
-        yield lambda make: stack.enter_context(
-            rows_kept(django_db_blocker, lambda: make(tmp_path_factory.mktemp("spool")))
-        )
+
+        def kept(make: Callable[[Path], T]) -> T:
+            spool = tmp_path_factory.mktemp("spool")
+            return stack.enter_context(rows_kept(django_db_blocker, lambda: make(spool)))
+
+        yield kept
     empty_tables()
 
 
