@@ -12,6 +12,8 @@ from typing import Any
 from django.db.models import F, QuerySet
 from django.db.models.functions import Round
 
+NOTHING = Decimal(0)
+
 # SQLite keeps decimals as doubles. Rounded to the places of the columns, sums and comparisons are exact there too.
 _PLACES = 10
 

@@ -11,10 +11,10 @@ from analytics.errors import AnalyticsUnavailableError
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
 from gateway.evaluations import labelled, online
-from gateway.experiments.retention import expire_judgements as expire
 from gateway.experiments.run import run_due_experiment
 from gateway.figure_alerts.check import check_due_alerts
 from gateway.guardrails import verdict_scores as scores
+from gateway.retention import expire_judgements as expire
 from gateway.shadow.follow import follow_log
 
 

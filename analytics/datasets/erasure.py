@@ -14,19 +14,15 @@ from analytics.datasets.selectors import get_item
 from analytics.datasets.signals import GoneItems, Reason, items_gone
 from analytics.identifiers import id_hash
 from analytics.models.datasets import Dataset, DatasetItem, DatasetRetention
+from core.chunks import chunks
 
 logger = logging.getLogger("analytics.datasets")
-
-_IDS_AT_ONCE = 500
 
 
 def delete_items_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
     """Deletes the items of deleted requests; returns how many there were."""
     hashes = [id_hash(str(request_id)) for request_id in request_ids]
-    return sum(
-        _delete(_of_requests(project_id, hashes[start : start + _IDS_AT_ONCE]), Reason.ERASED)
-        for start in range(0, len(hashes), _IDS_AT_ONCE)
-    )
+    return sum(_delete(_of_requests(project_id, some), Reason.ERASED) for some in chunks(hashes))
 
 
 def delete_items_of_request(project_id: UUID, request_hash: str) -> int:
@@ -90,8 +86,8 @@ def _delete_of(dataset: Dataset, found: QuerySet[DatasetItem], reason: Reason) -
     gone = frozenset(item_id for _, item_id, _ in rows)
     if not gone:
         return 0
-    for start in range(0, len(rows), _IDS_AT_ONCE):
-        DatasetItem.objects.filter(pk__in=[pk for pk, _, _ in rows[start : start + _IDS_AT_ONCE]]).delete()
+    for ids in chunks([pk for pk, _, _ in rows]):
+        DatasetItem.objects.filter(pk__in=ids).delete()
     latest = sum(removed_in is None for _, _, removed_in in rows)
     counter = "erased_items" if reason is Reason.ERASED else "expired_items"
     counts = {"item_count": F("item_count") - latest, counter: F(counter) + len(gone)}

@@ -23,6 +23,7 @@ from analytics.queries.request_samples import SampleOrder, sample_requests
 from analytics.queries.requests import RequestRow, count_requests, get_request_time, get_requests
 from analytics.request_log.record import Operation
 from analytics.reviews.due_labels import hidden_items
+from core.chunks import chunks
 from core.errors import ValidationError
 from core.wire.storable import storable
 
@@ -130,8 +131,8 @@ def _found(project_id: UUID, keys: Sequence[RequestCursor], known: Iterable[UUID
     found, there = Found(), set(known)
     fresh = [key for key in keys if key.request_id not in there]
     found.left_out[LeftOut.ALREADY_THERE] += len(keys) - len(fresh)
-    for start in range(0, len(fresh), _ROWS_AT_ONCE):
-        _add_items(found, project_id, fresh[start : start + _ROWS_AT_ONCE], options)
+    for some in chunks(fresh, _ROWS_AT_ONCE):
+        _add_items(found, project_id, some, options)
     if fresh and found.left_out[LeftOut.NO_TEXT] == len(fresh):
         raise TextsNotStoredError
     return found

@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from analytics.models import EvaluationBudget, EvaluationTask, OnlineEvaluation
 from core import ledger
-
-NOTHING = Decimal(0)
+from core.ledger import NOTHING
 
 
 class Room(StrEnum):

@@ -30,8 +30,9 @@ from analytics.models.online_evaluations import (
     TaskState,
 )
 from analytics.online_evaluations import money
-from analytics.online_evaluations.money import NOTHING, month_of
+from analytics.online_evaluations.money import month_of
 from analytics.scores.services import NewScore, record_scores
+from core.ledger import NOTHING
 
 ACTOR = "online_evaluation"
 PATIENCE = timedelta(minutes=15)

@@ -15,8 +15,9 @@ from django.utils import timezone
 from analytics.models import EvaluationBudget, EvaluationTask, EvaluatorVersion, OnlineEvaluation
 from analytics.models.online_evaluations import EvaluationState, TaskState
 from analytics.online_evaluations.errors import OnlineEvaluationNotFoundError
-from analytics.online_evaluations.money import NOTHING, month_of
+from analytics.online_evaluations.money import month_of
 from analytics.reviews.due_labels import LABEL_PATIENCE
+from core.ledger import NOTHING
 
 _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)

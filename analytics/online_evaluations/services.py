@@ -23,6 +23,7 @@ from analytics.online_evaluations.judge_cost import judge_problem
 from analytics.online_evaluations.money import change_budget
 from analytics.online_evaluations.sampling import minute_of
 from analytics.online_evaluations.selectors import get_online_evaluation
+from core.chunks import chunks
 from core.errors import ValidationError
 from core.models import Project
 
@@ -31,7 +32,6 @@ logger = logging.getLogger("analytics.online_evaluations")
 MAX_ACTIVE = 5
 
 _CHANGEABLE = ("filter", "rate", "monthly_budget_usd", "matched", "label_share", "state")
-_IDS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +123,7 @@ def forget_tasks_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
     comes any more, and its money is settled. Returns how many there were."""
     ids = [str(request_id) for request_id in request_ids]
     forgotten = 0
-    for start in range(0, len(ids), _IDS_AT_ONCE):
-        some = ids[start : start + _IDS_AT_ONCE]
+    for some in chunks(ids):
         tasks = EvaluationTask.objects.filter(project_id=project_id, request_id__in=some)
         # The worker that has one settles its money when the claim is found to be lost.
         ended = {"state": TaskState.SKIPPED, "reason": SkipReason.NO_TEXT, "ended_at": timezone.now()}

@@ -9,8 +9,7 @@ from uuid import UUID
 from analytics.agreement import Estimate, cohens_kappa, equal_share, mean_difference, pearson
 from analytics.models import EvaluatorType, Score
 from analytics.models.reviews import FIRST_OPINION, SECOND_OPINION, ItemState, ReviewQueue, RubricKind
-
-_IDS_AT_ONCE = 500
+from core.chunks import chunks
 
 Verdicts = Mapping[str, tuple[float, str]]
 
@@ -59,9 +58,8 @@ def agreements(queue: ReviewQueue) -> list[Agreement]:
 
 
 def _scores(project_id: UUID, keys: Sequence[UUID | str | None], *, by: str) -> Iterator[Score]:
-    for start in range(0, len(keys), _IDS_AT_ONCE):
-        chosen = {f"{by}__in": keys[start : start + _IDS_AT_ONCE]}
-        yield from Score.objects.for_project(project_id).filter(**chosen).order_by("created_at", "id")
+    for some in chunks(keys):
+        yield from Score.objects.for_project(project_id).filter(**{f"{by}__in": some}).order_by("created_at", "id")
 
 
 def _is_compared(queue: ReviewQueue, score: Score) -> bool:

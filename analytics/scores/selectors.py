@@ -10,8 +10,7 @@ from django.db.models import Avg, Q, QuerySet
 
 from analytics.identifiers import canonical_request_id, id_hash
 from analytics.models import Deletion, DeletionKind, DeletionState, Feedback, Score
-
-_IDS_AT_ONCE = 500
+from core.chunks import chunks
 
 
 def list_scores(project_id: UUID) -> QuerySet[Score]:
@@ -61,9 +60,8 @@ def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str
     hashes = list(by_hash)
     scored = Feedback.objects.for_project(project_id).filter(score__isnull=False).order_by()
     means: dict[str, float] = {}
-    for start in range(0, len(hashes), _IDS_AT_ONCE):
-        page = scored.filter(session_hash__in=hashes[start : start + _IDS_AT_ONCE])
-        found = page.values_list("session_hash").annotate(mean=Avg("score"))
+    for some in chunks(hashes):
+        found = scored.filter(session_hash__in=some).values_list("session_hash").annotate(mean=Avg("score"))
         means.update({by_hash[key]: float(mean) for key, mean in found})
     return means
 

@@ -17,6 +17,7 @@ from analytics.errors import RepeatedScoreError, ScoreExistsError
 from analytics.identifiers import canonical_request_id, id_hash
 from analytics.models import DEFAULT_EVALUATOR, CopiedTable, CopyWithdrawal, Feedback, Score, ScoreType
 from analytics.scores.sync.announcement import announce
+from core.chunks import chunks
 
 logger = logging.getLogger("analytics.scores")
 
@@ -101,10 +102,7 @@ def delete_scores_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int
     """Deletes every score of these requests, in ClickHouse as soon as it answers; returns how many there were."""
     ids = sorted({canonical_request_id(str(request_id)) for request_id in request_ids})
     found = Score.objects.for_project(project_id)
-    return sum(
-        _delete(project_id, CopiedTable.SCORES, found.filter(request_id__in=ids[start : start + _ROWS_AT_ONCE]))
-        for start in range(0, len(ids), _ROWS_AT_ONCE)
-    )
+    return sum(_delete(project_id, CopiedTable.SCORES, found.filter(request_id__in=some)) for some in chunks(ids))
 
 
 def delete_feedback_of(project_id: UUID, session_id: str) -> int:
@@ -123,8 +121,7 @@ def delete_feedback_of_requests(project_id: UUID, request_hashes: Iterable[str])
     hashes = sorted(set(request_hashes))
     found = Feedback.objects.for_project(project_id)
     return sum(
-        _delete(project_id, CopiedTable.FEEDBACK, found.filter(request_hash__in=hashes[start : start + _ROWS_AT_ONCE]))
-        for start in range(0, len(hashes), _ROWS_AT_ONCE)
+        _delete(project_id, CopiedTable.FEEDBACK, found.filter(request_hash__in=some)) for some in chunks(hashes)
     )
 
 
@@ -180,8 +177,7 @@ def _insert_named(project_id: UUID, rows: list[Score]) -> dict[str, Score]:
     while waiting:
         Score.objects.bulk_create(waiting, ignore_conflicts=True, batch_size=_ROWS_AT_ONCE)
         locked = Score.objects.for_project(project_id).select_for_update().order_by("score_id")
-        for start in range(0, len(waiting), _ROWS_AT_ONCE):
-            ids = [row.score_id for row in waiting[start : start + _ROWS_AT_ONCE]]
+        for ids in chunks([row.score_id for row in waiting]):
             stored.update({row.score_id: row for row in locked.filter(score_id__in=ids)})
         # A score that was deleted between the two statements is inserted after all.
         waiting = [row for row in waiting if row.score_id not in stored]

@@ -21,9 +21,10 @@ from django.utils import timezone
 from analytics.models import EvaluationTask
 from analytics.models.online_evaluations import SkipReason, TaskState
 from analytics.online_evaluations import money, queue
-from analytics.online_evaluations.money import NOTHING, Room
+from analytics.online_evaluations.money import Room
 from analytics.online_evaluations.queue import Batch, End
 from core.http.tracebacks import class_and_place
+from core.ledger import NOTHING
 from core.processes.background_tasks import keep_running
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from analytics.request_log import quoting
 from core.errors import ApplicationError, ServiceUnavailableError
+from core.ledger import NOTHING
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
 from gateway.evaluations.failures import DEFAULT_WAIT_SECONDS, OUT_OF_BUDGET, is_limited, is_passing, seconds_of
@@ -30,7 +31,6 @@ EXPERIMENT = "experiment_id"
 """The attribute of a record that names the experiment whose answer it is."""
 
 _MAX_TRIES = 20
-_NOTHING = Decimal(0)
 
 
 class Answering:
@@ -45,7 +45,7 @@ class Answering:
         answer = self._answer
         try:
             if await in_database_thread(self._is_reused):
-                await self._store(_NOTHING, _NOTHING)
+                await self._store(NOTHING, NOTHING)
                 return
             request = await in_database_thread(self._request)
         except ServiceUnavailableError:
@@ -56,7 +56,7 @@ class Answering:
             of_item = isinstance(error, UnusableItemError) and not error.of_candidate
             answer.error_code, answer.error_message = error.code, error.message
             answer.failure = AnswerFailure.UNUSABLE if of_item else AnswerFailure.REFUSED
-            await self._store(_NOTHING, _NOTHING)
+            await self._store(NOTHING, NOTHING)
             return
         highest = None
         if self._experiment.max_cost_usd is not None:
@@ -70,7 +70,7 @@ class Answering:
         """Stores a failure of the service itself."""
         self._answer.error_code, self._answer.error_message = code, message
         self._answer.failure = AnswerFailure.PASSING
-        await self._store(_NOTHING, _NOTHING)
+        await self._store(NOTHING, NOTHING)
 
     def _is_reused(self) -> bool:
         answer, experiment = self._answer, self._experiment
@@ -119,7 +119,7 @@ class Answering:
             return False
         fill(answer, Result("", given), with_texts=shared.snapshot.settings.log_content)
         answer.failure = AnswerFailure.PASSING if is_passing(error) else AnswerFailure.REFUSED
-        await self._store(_NOTHING, _NOTHING)
+        await self._store(NOTHING, NOTHING)
         return True
 
     async def _store_graded(self, request: CandidateRequest, given: InternalAnswer) -> None:
@@ -142,7 +142,7 @@ class Answering:
             (result,) = await with_stored_scores(run, shared.snapshot, [result])
             fill(self._answer, result, with_texts=shared.snapshot.settings.log_content)
             asked = result.judgement.answer if result.judgement is not None else None
-            await self._store(reserved, cost_of(asked, reserved) if asked is not None else _NOTHING)
+            await self._store(reserved, cost_of(asked, reserved) if asked is not None else NOTHING)
 
     async def _book(self, reserved: Decimal, cost: Decimal) -> None:
         if reserved or cost:

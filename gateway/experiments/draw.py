@@ -17,11 +17,11 @@ from analytics.identifiers import id_hash
 from analytics.models.datasets import Dataset, DatasetItem
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_samples import SampledRequest, SampleOrder, sample_requests
+from core.chunks import chunks
 from core.errors import ValidationError
 from gateway.models import ExperimentItem
 
 _MAX_PREVIEW_CHARACTERS = 300
-_ROWS_AT_ONCE = 500
 _LIMITS = ("max_tokens", "max_completion_tokens")
 # The texts of an item are large; an experiment reads them when it asks for answers.
 _COLUMNS = (
@@ -81,14 +81,14 @@ def draw_dataset(version: DatasetVersion, *, limit: int) -> Drawn:
 def some_expected(version: DatasetVersion, drawn: Drawn) -> bool:
     """Returns whether an answer is expected of any of the items."""
     with_one = version.rows.filter(expected__isnull=False).order_by()
-    return any(with_one.filter(item_id__in=some).exists() for some in _parts(_ids_of(drawn)))
+    return any(with_one.filter(item_id__in=some).exists() for some in chunks(_ids_of(drawn)))
 
 
 def parameters_of(version: DatasetVersion, drawn: Drawn) -> Iterator[dict[str, Any]]:
     """Yields what the items say of models and the length of answers, each combination once."""
     found: set[str] = set()
     columns = {name: KeyTransform(name, "parameters") for name in ("model", "models", *_LIMITS)}
-    for some in _parts(_ids_of(drawn)):
+    for some in chunks(_ids_of(drawn)):
         rows = version.rows.filter(item_id__in=some).annotate(**{f"asked_{name}": one for name, one in columns.items()})
         for row in rows.values(*(f"asked_{name}" for name in columns)):
             fields = {name: row[f"asked_{name}"] for name in columns if row[f"asked_{name}"] is not None}
@@ -98,16 +98,12 @@ def parameters_of(version: DatasetVersion, drawn: Drawn) -> Iterator[dict[str, A
 
 
 def _rows(version: DatasetVersion, ids: Sequence[UUID]) -> Iterator[DatasetItem]:
-    for some in _parts(ids):
+    for some in chunks(ids):
         yield from version.rows.filter(item_id__in=some).only(*_COLUMNS)
 
 
 def _ids_of(drawn: Drawn) -> list[UUID]:
     return [item.dataset_item_id for item in drawn.items if item.dataset_item_id is not None]
-
-
-def _parts(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
-    return (ids[start : start + _ROWS_AT_ONCE] for start in range(0, len(ids), _ROWS_AT_ONCE))
 
 
 def _of_request(position: int, row: SampledRequest) -> ExperimentItem:

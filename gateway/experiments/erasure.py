@@ -18,13 +18,13 @@ from django.db.models import F, Q
 from analytics.datasets.signals import GoneItems, Reason
 from analytics.deletion.signals import Erased, Quotes
 from analytics.identifiers import arrival_of, gateway_id, id_hash
+from core.chunks import chunks
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
 from gateway.tables.experiment import AnswerFailure, AnswerState, Gone
 
 logger = logging.getLogger("gateway.experiments")
 
 _ITEMS_AT_ONCE = 50
-_IDS_AT_ONCE = 500
 _UNUSABLE = "unusable_item"
 _MESSAGE = "The texts of the item are deleted."
 
@@ -32,9 +32,8 @@ _MESSAGE = "The texts of the item are deleted."
 def items_are_gone(*, gone: GoneItems, **_: object) -> None:
     """Deletes the texts of items of data sets that are in no version any more."""
     reason = Gone.ERASED if gone.reason is Reason.ERASED else Gone.EXPIRED
-    ids = list(gone.item_ids)
-    for start in range(0, len(ids), _IDS_AT_ONCE):
-        _forget(gone.project_id, Q(dataset_item_id__in=ids[start : start + _IDS_AT_ONCE]), reason)
+    for ids in chunks(list(gone.item_ids)):
+        _forget(gone.project_id, Q(dataset_item_id__in=ids), reason)
 
 
 def subject_is_erased(*, erased: Erased, **_: object) -> Quotes | None:
@@ -75,9 +74,9 @@ def _forget(project_id: UUID, found: Q, reason: Gone) -> Quotes | None:
     items = ExperimentItem.objects.filter(found, experiment__project_id=project_id).order_by("pk")
     ids = list(items.values_list("pk", flat=True))
     references: set[str] = set()
-    for start in range(0, len(ids), _ITEMS_AT_ONCE):
+    for some in chunks(ids, _ITEMS_AT_ONCE):
         with transaction.atomic():
-            references |= _forget_some(project_id, ids[start : start + _ITEMS_AT_ONCE], reason)
+            references |= _forget_some(project_id, some, reason)
     return Quotes(references, _earliest(ids[0], references)) if ids else None
 
 
@@ -148,8 +147,7 @@ def _copies(project_id: UUID, keys: Collection[str], ids: Sequence[int]) -> list
 def _forget_texts(ids: Sequence[int]) -> set[str]:
     """Deletes the texts of answers and their scores; returns the ids of the scores' requests."""
     references: set[str] = set()
-    for start in range(0, len(ids), _IDS_AT_ONCE):
-        some = ids[start : start + _IDS_AT_ONCE]
+    for some in chunks(ids):
         scores = ExperimentScore.objects.filter(answer_id__in=some)
         references.update(*scores.values_list("request_ids", flat=True))
         scores.update(detail="", key="")

@@ -12,6 +12,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 from django.utils import timezone
 
+from core.chunks import chunks
+from core.ledger import NOTHING
 from gateway.experiments import budget, reuse
 from gateway.experiments.services import end_experiment
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
@@ -24,24 +26,21 @@ _MAX_AGE = timedelta(hours=6)
 # The share of a candidate's answers that may fail for reasons that will pass.
 MOST_FAILED = 0.2
 _OPEN = (AnswerState.PENDING, AnswerState.RUNNING, AnswerState.ANSWERED, AnswerState.SCORING)
-_ROWS_AT_ONCE = 500
-NOTHING = Decimal(0)
 
 
 def claim_experiment() -> Experiment | None:
     """Returns the unfinished experiment that has waited longest and that no worker has; None without one."""
     now = timezone.now()
-    free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    due = Experiment.objects.filter(free, _has_work(), state__in=UNFINISHED).order_by(
-        F("claimed_until").asc(nulls_first=True), "created_at"
-    )
+    due = _free(now).filter(_has_work()).order_by(F("claimed_until").asc(nulls_first=True), "created_at")
     for experiment in due[:10]:
         if not experiment.is_shadow and now - experiment.created_at > _MAX_AGE:
             problem = "The experiment did not end within six hours."
             end_experiment(experiment.pk, ExperimentState.FAILED, problem, code=ExperimentFailure.TIMEOUT)
             continue
-        taken = Experiment.objects.filter(free, pk=experiment.pk, state__in=UNFINISHED).update(
-            state=ExperimentState.RUNNING, claimed_until=_claim(), started_at=experiment.started_at or now
+        taken = (
+            _free(now)
+            .filter(pk=experiment.pk)
+            .update(state=ExperimentState.RUNNING, claimed_until=_claim(), started_at=experiment.started_at or now)
         )
         if taken:
             # Answers that a worker had begun before it died are begun again, in the same rows.
@@ -69,9 +68,12 @@ def release_experiment(experiment_id: UUID, until: datetime | None) -> None:
 
 
 def is_anything_due() -> bool:
-    now = timezone.now()
-    free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    return Experiment.objects.filter(free, _has_work(), state__in=UNFINISHED).exists()
+    return _free(timezone.now()).filter(_has_work()).exists()
+
+
+def _free(now: datetime) -> QuerySet[Experiment]:
+    """Returns the unfinished experiments that no worker has."""
+    return Experiment.objects.filter(Q(claimed_until=None) | Q(claimed_until__lt=now), state__in=UNFINISHED)
 
 
 def _has_work() -> Q:
@@ -141,9 +143,7 @@ def reuse_answers(experiment: Experiment) -> None:
     """Takes the answers of earlier experiments for all that wait."""
     waiting = _answers(experiment.pk).filter(state=AnswerState.PENDING).exclude(key="").order_by("pk")
     state = AnswerState.ANSWERED if experiment.evaluators else AnswerState.DONE
-    rows = list(waiting)
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        some = rows[start : start + _ROWS_AT_ONCE]
+    for some in chunks(list(waiting)):
         kept = reuse.kept_answers([row.key for row in some], graded=experiment.judge)
         taken = [row for row in some if row.key in kept]
         for row in taken:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db.models import QuerySet
 
+from core.chunks import chunks
 from gateway.models import ExperimentAnswer, ExperimentScore
 from gateway.tables.experiment import AnswerState
 
@@ -13,7 +14,6 @@ COPIED = (
     "request_id", "provider", "model", "prompt_version", "answer", "finish_reason", "cost_usd", "latency_ms",
     "prompt_tokens", "completion_tokens", "warning", "score", "grades", "judge_error",
 )  # fmt: skip
-_KEYS_AT_ONCE = 500
 
 
 def kept_answers(keys: Iterable[str], *, graded: bool) -> dict[str, ExperimentAnswer]:
@@ -40,8 +40,7 @@ def kept_score(key: str) -> ExperimentScore | None:
 def count_kept(keys: Iterable[str]) -> int:
     """Returns of how many of the keys an answer is there."""
     wanted: Sequence[str] = [key for key in keys if key]
-    parts = (wanted[start : start + _KEYS_AT_ONCE] for start in range(0, len(wanted), _KEYS_AT_ONCE))
-    return sum(_kept().filter(key__in=part).order_by().values("key").distinct().count() for part in parts)
+    return sum(_kept().filter(key__in=some).order_by().values("key").distinct().count() for some in chunks(wanted))
 
 
 def _kept() -> QuerySet[ExperimentAnswer]:

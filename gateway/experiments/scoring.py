@@ -9,6 +9,7 @@ from typing import Any
 
 from analytics.evaluators.definitions import Definition, JsonSchema, Pairwise
 from core.errors import ApplicationError, ServiceUnavailableError
+from core.ledger import NOTHING
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
 from gateway.evaluations.evaluate import Asked, Evaluation, compare, evaluate, questions_of
@@ -184,7 +185,7 @@ class Scoring:
         except ApplicationError:
             return None
 
-    async def _store(self, score: ExperimentScore, reserved: Decimal = Decimal(0), cost: Decimal = Decimal(0)) -> None:
+    async def _store(self, score: ExperimentScore, reserved: Decimal = NOTHING, cost: Decimal = NOTHING) -> None:
         await in_database_thread(queue.store_score, score, self._shared.experiment.pk, reserved=reserved, cost=cost)
 
     async def _put_back(self, seconds: float) -> None:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from django.utils import timezone
 
 from core.api.authentication import key_id_of
+from core.ledger import NOTHING
 from core.processes.database_threads import in_database_thread
 from gateway.evaluations.behind_clients import behind_clients
 from gateway.evaluations.highest_cost import called_once
@@ -30,8 +31,6 @@ SLICE_SECONDS = 15.0
 RETRY_SECONDS = (1.0, 4.0, 15.0)
 """The waits before a request is made once more that failed for a reason that will pass."""
 _MAX_WAIT_SECONDS = 60.0
-
-_NOTHING = Decimal(0)
 
 
 class NoRoomError(Exception):
@@ -96,7 +95,7 @@ class Purse:
         """Yields what is reserved for requests that cost so much at most; whoever asks books what they did cost. Waits
         while requests under way may leave room. Raises NoRoomError."""
         if self._experiment.max_cost_usd is None:
-            yield _NOTHING
+            yield NOTHING
             return
         amount = _sum_of(costs)
         await self._take(amount)
@@ -134,7 +133,7 @@ def cost_of(given: InternalAnswer, reserved: Decimal) -> Decimal:
 
 
 def _sum_of(costs: Iterable[Decimal | None]) -> Decimal:
-    total = _NOTHING
+    total = NOTHING
     for cost in costs:
         if cost is None:
             raise NoRoomError(

@@ -8,7 +8,6 @@ from typing import Any
 
 from gateway.experiments.evaluators import evaluators_of
 from gateway.experiments.report import report_of
-from gateway.experiments.shapes import EvaluatorReport
 from gateway.models import Experiment, Shadow
 from gateway.shadow.selection import TARGET
 from gateway.tables.experiment import LABELS, UNFINISHED, ExperimentState, ExperimentVerdict
@@ -26,6 +25,8 @@ _RUNNING = "The shadow has not ended yet: {taken} of at most {limit} requests ar
 _LEFT_OUT = " Of {sampled} sampled requests {skipped} are left out: {reasons}."
 _CANCELLED = "The shadow was cancelled after {pairs} pairs of answers."
 _FAILED = "The shadow ended before it had a verdict, after {pairs} pairs of answers. {failure}"
+_BY_VERDICT: Mapping[str, str] = {ExperimentVerdict.PASSED: _PASSED, ExperimentVerdict.WORSE: _WORSE}
+_NOT_JUDGED: Mapping[str, Any] = {"pairs": 0, "wins": 0, "ties": 0, "losses": 0, "e_worse": 1.0, "e_not_worse": 1.0}
 _REASONS: Mapping[str, str] = {
     SkipReason.NO_STORE: "nothing of it may be kept",
     SkipReason.MASKED: "a guardrail masked something",
@@ -78,8 +79,7 @@ def _sentence(row: Experiment) -> str:
     if row.state in UNFINISHED:
         return _RUNNING
     if row.state == ExperimentState.COMPLETED:
-        by_verdict: dict[str, str] = {ExperimentVerdict.PASSED.value: _PASSED, ExperimentVerdict.WORSE.value: _WORSE}
-        return by_verdict.get(row.verdict, _UNDECIDED)
+        return _BY_VERDICT.get(row.verdict, _UNDECIDED)
     return _CANCELLED if row.state == ExperimentState.CANCELLED else _FAILED
 
 
@@ -87,7 +87,7 @@ def _figures(row: Experiment, shadow: Shadow) -> dict[str, Any]:
     """Returns a `rollouts.shapes.RolloutShadow` as JSON."""
     [evaluator] = evaluators_of(row.evaluators)
     skipped = {reason: shadow.skipped[reason] for reason in sorted(shadow.skipped)}
-    found = _judged(row)
+    found = _judged(row) or _NOT_JUDGED
     return {
         "state": row.state,
         "failure": row.failure or None,
@@ -98,17 +98,17 @@ def _figures(row: Experiment, shadow: Shadow) -> dict[str, Any]:
         "sampled": shadow.taken + sum(skipped.values()),
         "taken": shadow.taken,
         "skipped": skipped,
-        "pairs": found["pairs"] if found else 0,
-        "wins": found["wins"] if found else 0,
-        "ties": found["ties"] if found else 0,
-        "losses": found["losses"] if found else 0,
-        "missing": found["pairs"] - found["wins"] - found["ties"] - found["losses"] if found else 0,
-        "e_worse": found["e_worse"] if found else 1.0,
-        "e_not_worse": found["e_not_worse"] if found else 1.0,
+        "pairs": found["pairs"],
+        "wins": found["wins"],
+        "ties": found["ties"],
+        "losses": found["losses"],
+        "missing": found["pairs"] - found["wins"] - found["ties"] - found["losses"],
+        "e_worse": found["e_worse"],
+        "e_not_worse": found["e_not_worse"],
     }
 
 
-def _judged(row: Experiment) -> EvaluatorReport | None:
+def _judged(row: Experiment) -> Mapping[str, Any] | None:
     report = report_of(row)
     targets = report["targets"] if report else []
     of_target = [one for one in targets if one["label"] == LABELS[TARGET]]

@@ -9,7 +9,7 @@ import pytest
 from analytics.models import Feedback, Score
 from analytics.scores.services import NewScore, record_feedback, record_score
 from core.models import Project
-from gateway.experiments.retention import expire_judgements
+from gateway.retention import expire_judgements
 from gateway.tasks import expire_judgements as task
 from tests.factories.core import make_project
 from tests.factories.settings import make_settings

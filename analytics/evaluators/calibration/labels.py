@@ -6,7 +6,7 @@ answer the latest counts, as in `analytics.reviews.comparison`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -17,12 +17,12 @@ from analytics.evaluators.selectors import KnownVersion
 from analytics.models import ReviewItem, Score
 from analytics.models.reviews import FIRST_OPINION, ItemState
 from analytics.scores.sync.requests import ScoredRequest, find_requests
+from core.chunks import chunks
 
 MAX_LABELS = 10_000
 """So many of the newest labels count, so that a calibration takes a bounded time."""
 
 _BASELINE = "baseline"
-_AT_ONCE = 500
 _NO_UUID = UUID(int=0)
 
 
@@ -56,7 +56,7 @@ def labels_of(project_id: UUID, version: KnownVersion) -> list[Label]:
     # The newest come last, so that they replace older ones of the same request.
     done = list(items)[::-1]
     values: dict[UUID, float] = {}
-    for keys in _chunks([item.score_id for item in done if item.score_id is not None]):
+    for keys in chunks([item.score_id for item in done if item.score_id is not None]):
         own = Score.objects.for_project(project_id).filter(pk__in=keys)
         values.update(own.values_list("pk", "score_value"))
     found: dict[UUID, Label] = {}
@@ -70,7 +70,7 @@ def labels_of(project_id: UUID, version: KnownVersion) -> list[Label]:
 def judged_of(project_id: UUID, version: KnownVersion, request_ids: Sequence[UUID]) -> Mapping[UUID, Judged]:
     """Returns what the version said about these requests, without those that it did not score."""
     found: dict[UUID, Judged] = {}
-    for keys in _chunks(request_ids):
+    for keys in chunks(request_ids):
         own = scores_of(project_id, version).filter(request_id__in=[str(key) for key in keys])
         for score in own.order_by("created_at", "id"):
             key = UUID(score.request_id)
@@ -94,7 +94,7 @@ def verdicts_of(
     judged = judged_of(project_id, version, [label.request_id for label in labels])
     both = [label for label in labels if label.request_id in judged]
     requests: dict[UUID, ScoredRequest] = {}
-    for keys in _chunks([label.request_id for label in both]):
+    for keys in chunks([label.request_id for label in both]):
         requests.update(find_requests(project_id, keys))
     return [
         (label, judged[label.request_id], _verdicts(version, label, judged[label.request_id], requests))
@@ -127,8 +127,3 @@ def _arm_of(request: ScoredRequest) -> Group | None:
     if request.rollout_id == _NO_UUID or not request.variant:
         return None
     return Group(request.rollout_id, int(request.variant != _BASELINE), request.variant)
-
-
-def _chunks(keys: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
-    for start in range(0, len(keys), _AT_ONCE):
-        yield keys[start : start + _AT_ONCE]

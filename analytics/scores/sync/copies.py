@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from analytics.clickhouse import client
 
 CHUNK = 2000
-_IDS_AT_ONCE = 500
 
 
 def insert(table: str, columns: Sequence[str], copies: Sequence[tuple[Any, ...]]) -> None:
@@ -19,7 +18,3 @@ def insert(table: str, columns: Sequence[str], copies: Sequence[tuple[Any, ...]]
     place = columns.index("id"), columns.index("version")
     revisions = ",".join(f"{row[place[0]]}:{row[place[1]]}" for row in copies)
     client.insert(table, columns, copies, token=hashlib.sha256(revisions.encode()).hexdigest())
-
-
-def parts(ids: list[Any]) -> Iterable[list[Any]]:
-    return (ids[start : start + _IDS_AT_ONCE] for start in range(0, len(ids), _IDS_AT_ONCE))

@@ -14,9 +14,10 @@ from uuid import UUID
 
 from analytics.models import Feedback
 from analytics.scores.sync import rows
-from analytics.scores.sync.copies import CHUNK, insert, parts
+from analytics.scores.sync.copies import CHUNK, insert
 from analytics.scores.sync.looks import FIRST_PAUSE, next_look, requests_of
 from analytics.scores.sync.requests import ScoredRequest
+from core.chunks import chunks
 
 logger = logging.getLogger("analytics.score_sync")
 
@@ -36,7 +37,7 @@ def copy_feedback(now: datetime) -> int:
         waits = row.request_id is not None and row.pk not in requests
         next_looks[next_look(now, row.created_at) if waits else None].append(row.pk)
     for due_at, ids in next_looks.items():
-        for some in parts(ids):
+        for some in chunks(ids):
             Feedback.objects.filter(pk__in=some).update(copy_due_at=due_at)
     return len(due)
 
@@ -50,7 +51,7 @@ def _forget_requests(strangers: list[Feedback]) -> None:
     """Has feedback name no request of another session. It was taken before anybody could see whose the request is."""
     for row in strangers:
         logger.warning("feedback.request_forgotten project_id=%s feedback_id=%s", row.project_id, row.pk)
-    for some in parts([row.pk for row in strangers]):
+    for some in chunks([row.pk for row in strangers]):
         Feedback.objects.filter(pk__in=some).update(request_id=None, request_hash="")
 
 

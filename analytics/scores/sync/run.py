@@ -18,9 +18,10 @@ from analytics.clickhouse import client
 from analytics.identifiers import gateway_id
 from analytics.models import CopyWithdrawal, Score
 from analytics.scores.sync import rows
-from analytics.scores.sync.copies import CHUNK, insert, parts
+from analytics.scores.sync.copies import CHUNK, insert
 from analytics.scores.sync.feedback import copy_feedback
 from analytics.scores.sync.looks import FIRST_PAUSE, next_look, requests_of
+from core.chunks import chunks
 
 logger = logging.getLogger("analytics.score_sync")
 
@@ -53,7 +54,7 @@ def _copy_scores(now: datetime) -> int:
     for score in due:
         settled[_next_look(score, now, known=score.pk in requests), score.revision].append(score.pk)
     for (due_at, revision), ids in settled.items():
-        for some in parts(ids):
+        for some in chunks(ids):
             Score.objects.filter(pk__in=some, revision=revision).update(copy_due_at=due_at)
     return len(due)
 
@@ -80,7 +81,7 @@ def _withdraw_some(now: datetime) -> int:
             by_project[row.project_id].append(row)
         for project_id, ours in by_project.items():
             _delete_copies(table, project_id, ours)
-    for some in parts([row.pk for row in due]):
+    for some in chunks([row.pk for row in due]):
         CopyWithdrawal.objects.filter(pk__in=some).delete()
     return len(due)
 

@@ -16,7 +16,7 @@ from analytics.discussions.mentions import pieces_of
 from analytics.models import Assignment, Comment
 from core.models import AuditEntry, Project
 from core.roles import Role
-from gateway.experiments.retention import expire_judgements
+from gateway.retention import expire_judgements
 from gateway.selectors import project_settings
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project, make_staff

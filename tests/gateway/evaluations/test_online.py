@@ -20,8 +20,8 @@ from analytics.online_evaluations import money, queue
 from analytics.queries.variants.by_record import Recorded, recorded_minutes
 from analytics.scores.sync.run import copy_due
 from gateway.evaluations.online import judge_due
-from gateway.experiments.retention import expire_judgements
 from gateway.guardrails.verdicts import VERDICTS
+from gateway.retention import expire_judgements
 from integrations.models import ModelPrice
 from tests.factories.analytics import make_entry, store
 from tests.factories.settings import make_settings

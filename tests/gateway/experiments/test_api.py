@@ -9,9 +9,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.roles import Role
-from gateway.experiments.retention import expire_judgements
 from gateway.experiments.services import MAX_UNFINISHED_EXPERIMENTS
 from gateway.models import Experiment, ExperimentAnswer
+from gateway.retention import expire_judgements
 from integrations.models import ModelPrice
 from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.prompts import make_config

@@ -19,9 +19,10 @@ from analytics.deletion.services import finish_due
 from analytics.identifiers import id_hash
 from analytics.models import Deletion, DeletionReference, DeletionState
 from analytics.shipper.loop import Shipper
+from core.ledger import NOTHING
 from gateway.experiments import queue
-from gateway.experiments.retention import expire_judgements
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
+from gateway.retention import expire_judgements
 from tests.analytics.deletion.deleting import break_off, contents, soon
 from tests.factories.evaluators import make_evaluator
 from tests.factories.settings import make_settings
@@ -227,9 +228,9 @@ def test_answer__under_way_when_its_request_is_deleted__is_not_stored(scene: Sce
     delete(scene, f"requests/{request_id}")
 
     claimed.answer = {"role": "assistant", "content": SECRET}
-    queue.store_answer(claimed, is_scored=True, cost=queue.NOTHING)
+    queue.store_answer(claimed, is_scored=True, cost=NOTHING)
     score = ExperimentScore(answer=claimed, evaluator=0, value=1.0, detail=SECRET)
-    queue.store_score(score, UUID(made["id"]), reserved=queue.NOTHING, cost=queue.NOTHING)
+    queue.store_score(score, UUID(made["id"]), reserved=NOTHING, cost=NOTHING)
 
     assert rows_with(SECRET) == []
     assert ExperimentScore.objects.get().value == 1.0

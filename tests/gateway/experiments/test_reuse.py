@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from analytics.datasets.services import change_item, remove_item
 from analytics.models import DatasetItem
+from core.ledger import NOTHING
 from gateway.experiments import queue
 from gateway.models import Experiment, ExperimentAnswer, ExperimentScore
 from integrations.models import ModelPrice
@@ -163,6 +164,6 @@ def test_score__that_is_there__is_not_written_twice(scene: Scene) -> None:
     (score,) = ExperimentScore.objects.select_related("answer__item")
     again = ExperimentScore(answer=score.answer, evaluator=0, value=0.0)
 
-    queue.store_score(again, score.answer.item.experiment_id, reserved=queue.NOTHING, cost=queue.NOTHING)
+    queue.store_score(again, score.answer.item.experiment_id, reserved=NOTHING, cost=NOTHING)
 
     assert list(ExperimentScore.objects.values_list("value", flat=True)) == [1.0]

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from core.ledger import NOTHING
 from core.roles import Role
 from gateway.experiments import queue, report
 from gateway.models import Experiment, ExperimentAnswer, ExperimentScore
@@ -277,9 +278,9 @@ def test_claims__answers_of_an_item__are_scored_once_all_are_there(scene: Scene)
     first, second = queue.claim_answer(claimed.pk), queue.claim_answer(claimed.pk)
     assert first is not None and second is not None and queue.claim_answer(claimed.pk) is None
 
-    queue.store_answer(first, is_scored=True, cost=queue.NOTHING)
+    queue.store_answer(first, is_scored=True, cost=NOTHING)
     assert queue.claim_scoring(claimed.pk) == []
-    queue.store_answer(second, is_scored=True, cost=queue.NOTHING)
+    queue.store_answer(second, is_scored=True, cost=NOTHING)
     assert len(queue.claim_scoring(claimed.pk)) == 2
     assert queue.claim_scoring(claimed.pk) == []
     assert scene.experiment(made["id"])["done_count"] == 0

@@ -1,5 +1,6 @@
-"""Deletes scores, tasks of online evaluations, feedback, comments, items of data sets and experiments in the SQL
-database after the time for which their project keeps requests. In ClickHouse rows have an expiry of their own."""
+"""Deletes scores, feedback, comments, items of review queues and data sets, tasks of online evaluations and experiments
+in the SQL database after the time for which their project keeps requests. In ClickHouse rows have an expiry of their
+own."""
 
 from __future__ import annotations
 
@@ -22,8 +23,7 @@ logger = logging.getLogger("gateway.retention")
 
 
 def expire_judgements(now: datetime | None = None) -> int:
-    """Deletes scores, feedback, items of review queues and data sets, comments, assignments, tasks of online
-    evaluations and experiments that are older than their project's retention; returns how many."""
+    """Deletes what is older than the retention of its project; returns how many rows that were."""
     moment = now or timezone.now()
     deleted = 0
     for project_id in Project.objects.values_list("pk", flat=True):
