@@ -105,6 +105,8 @@ def _answered(
 
 
 def _tasks(evaluation: OnlineEvaluation, rows: Sequence[Answered]) -> list[EvaluationTask]:
+    if not rows:
+        return []
     version = known_version(version_of(evaluation))
     tasks = []
     for minute, block in by_minute(rows):

@@ -72,16 +72,21 @@ def judged_of(project_id: UUID, version: KnownVersion, request_ids: Sequence[UUI
     found: dict[UUID, Judged] = {}
     for keys in chunks(request_ids):
         own = scores_of(project_id, version).filter(request_id__in=[str(key) for key in keys])
-        for score in own.order_by("created_at", "id"):
+        # Their reasons are texts of up to 10,000 characters.
+        for score in own.order_by("created_at", "id").defer("reason"):
             key = UUID(score.request_id)
             found[key] = Judged(found[key].first if key in found else score, score)
     return found
 
 
 def latest_model(project_id: UUID, version: KnownVersion) -> str:
-    """Returns the model that judged last, also where nobody labelled the answer; empty where it is not known."""
-    newest = scores_of(project_id, version).exclude(judge_model="").order_by("-updated_at").first()
-    return newest.judge_model if newest is not None else ""
+    """Returns the model that gave the newest score, also where nobody labelled the answer; empty where it is not
+    known."""
+    if not version.definition.asks_a_model:
+        return ""
+    # In the order of an index: online evaluations give a version hundreds of thousands of scores.
+    newest = scores_of(project_id, version).exclude(judge_model="").order_by("-created_at")
+    return newest.values_list("judge_model", flat=True).first() or ""
 
 
 def verdicts_of(
