@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
+from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
@@ -183,3 +185,9 @@ class SearchBody(BodySerializer):
             end=values.get("end_time"),
         )
         return filters, values["limit"]
+
+
+def filter_text(query: QueryDict) -> str:
+    """Returns the part of an address's query that filters requests, without its range of time."""
+    known = RequestParameters().fields.keys() - {"start_date", "end_date"}
+    return urlencode([(name, value) for name, values in query.lists() for value in values if name in known and value])

@@ -10,7 +10,7 @@ from analytics.conversation.responses import read_response
 from analytics.models.reviews import ReviewItem
 from analytics.presenters.requests import find_request
 from analytics.queries.requests import RequestDetailRow, get_payload
-from analytics.reviews.due_labels import hidden_items
+from analytics.reviews.due_labels import is_hidden
 from analytics.reviews.selectors import get_item, get_queue
 from analytics.reviews.wire import ReviewConversation
 from analytics.wire.conversations import ConversationTurn, TextBounds, conversation_turns, skip_images
@@ -35,9 +35,9 @@ def reviewed_conversation(item: ReviewItem, row: RequestDetailRow) -> ReviewConv
     payload = get_payload(item.queue.project_id, row)
     if payload is None:
         return {"turns": None, "omitted_turns": 0}
-    is_hidden = bool(hidden_items(item.queue, [item]))
+    hidden = is_hidden(item)
     given, answer = read_request(payload.request).turns, read_response(payload.response)
-    shown = [turn for turn in given if not (is_hidden and turn.role.lower() in _OF_THE_PROMPT)]
+    shown = [turn for turn in given if not (hidden and turn.role.lower() in _OF_THE_PROMPT)]
     omitted, images = len(shown) - len(shown[-_MAX_TURNS:]), count()
     kept = {id(turn) for turn in shown[omitted:]}
     turns: list[ConversationTurn] = []

@@ -8,7 +8,7 @@ from analytics.models import Score
 from analytics.models.reviews import ReviewItem, ReviewQueue
 from analytics.reviews import selectors
 from analytics.reviews.comparison import agreement_of_people, agreements
-from analytics.reviews.due_labels import hidden_items
+from analytics.reviews.due_labels import hidden_items, is_hidden
 from analytics.reviews.wire import (
     NextReviewItem,
     ReviewAgreement,
@@ -53,7 +53,7 @@ def next_item(queue_id: UUID, item: ReviewItem | None) -> NextReviewItem:
 
 
 def entry_of(item: ReviewItem) -> ReviewItemEntry:
-    return item_entry(item, is_hidden=bool(hidden_items(item.queue, [item])))
+    return item_entry(item, is_hidden=is_hidden(item))
 
 
 def scored_item(item: ReviewItem, score: Score) -> ScoredReviewItem:

@@ -145,6 +145,11 @@ def labels_by_arm(queue: ReviewQueue, now: datetime) -> dict[str, int]:
     return dict(rows)
 
 
+def is_hidden(item: ReviewItem) -> bool:
+    """Returns whether nobody may know the request of the item, as `hidden_items` says."""
+    return bool(hidden_items(item.queue, [item]))
+
+
 def hidden_items(queue: ReviewQueue, items: Iterable[ReviewItem]) -> set[UUID]:
     """Returns those of the items whose request nobody may know: it has the arm, and is labelled by nobody yet, or
     waits for a second person."""

@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from core.errors import ApplicationError, NotFoundError
 from core.ui.formats import moment
+from core.ui.forms import refuse
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
@@ -104,8 +105,7 @@ def _save(visit: Visit, row: AlertChannel | None, form: ChannelForm) -> AlertCha
             return add_channel(visit.project.pk, form.cleaned_data, actor=visit.actor)
         return change_channel(visit.project.pk, row.pk, form.cleaned_data, actor=visit.actor)
     except ApplicationError as error:
-        field = next(iter(error.details or {}), "")
-        form.add_error(field if field in form.fields else None, error.message.removeprefix(f"{field}: "))
+        refuse(form, error)
     return None
 
 

@@ -23,6 +23,7 @@ from console.dashboards.keeping import KEEP, kept_values
 from console.dashboards.list import reader_of
 from console.dashboards.words import filter_lines, group_label, parse_filter_lines
 from core.errors import ApplicationError, NotFoundError
+from core.ui.forms import refuse
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 
@@ -139,8 +140,7 @@ class ChartFormPage(Page):
             try:
                 saved = _save(visit, chart, form)
             except ApplicationError as error:
-                field = next(iter(error.details or {}), "").partition(".")[0]
-                form.add_error(field if field in form.fields else None, error.message.removeprefix(f"{field}: "))
+                refuse(form, error)
             else:
                 messages.success(visit.request, f"{saved.title} is kept.")
                 return HttpResponseRedirect(f"{visit.link('dashboard', saved.dashboard_id)}#{saved.pk}")

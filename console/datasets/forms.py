@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
 from django.http import QueryDict
 from typing_extensions import override
 
 from analytics.models.datasets import DATASET_NAME_CHARACTERS, DESCRIPTION_CHARACTERS, Dataset, DatasetRetention
-from analytics.parameters.requests import RequestParameters
+from analytics.parameters.requests import filter_text
 from analytics.parameters.values import parse_parameters
 from analytics.queries.request_samples import SampleOrder
 from analytics.serializers.datasets import (
@@ -24,12 +23,12 @@ from analytics.serializers.datasets import (
     OptionsSerializer,
 )
 from console.datasets.taking import FromExperiment
+from core.ui.forms import show_errors
 from core.ui.periods import CUSTOM, Period
 
 NEW = ""
 NAMED = ("request_id", "queue_id", "experiment_id", "positions")
 """The parameters that name what is taken, where it is not a filter."""
-_RANGE = ("start_date", "end_date")
 _RETENTIONS = (
     (DatasetRetention.PROJECT, "As long as the project keeps requests"),
     (DatasetRetention.KEPT, "Until they are deleted"),
@@ -134,7 +133,7 @@ class TakeForm(forms.Form):
             return cleaned
         self.body = self._serializer(cleaned)
         if not self.body.is_valid():
-            add_problems(self, self.body.errors)
+            show_errors(self, self.body.errors)
         return cleaned
 
     def _serializer(self, cleaned: Mapping[str, Any]) -> OptionsSerializer:
@@ -176,7 +175,7 @@ class ItemForm(forms.Form):
             return cleaned
         body = ItemChangeSerializer(data={"expected": _expected(cleaned["expected"]), "tags": tags_of(cleaned["tags"])})
         if not body.is_valid():
-            add_problems(self, body.errors)
+            show_errors(self, body.errors)
             return cleaned
         return dict(body.validated_data)
 
@@ -190,18 +189,6 @@ def expected_text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def filter_text(query: QueryDict) -> str:
-    """Returns the part of an address's query that filters requests, without its range of time."""
-    known = RequestParameters().fields.keys() - set(_RANGE)
-    return urlencode([(name, value) for name, values in query.lists() for value in values if name in known and value])
-
-
-def add_problems(form: forms.Form, problems: Mapping[str, Any]) -> None:
-    """Adds the errors of a serializer to the fields that it names, and others to the form."""
-    for field, problem in problems.items():
-        form.add_error(field if field in form.fields else None, _texts(problem))
-
-
 def _expected(text: str) -> Any:
     # Browsers send line breaks as CRLF.
     text = text.replace("\r\n", "\n")
@@ -213,11 +200,3 @@ def _expected(text: str) -> Any:
         except (ValueError, RecursionError):
             return text
     return text
-
-
-def _texts(problem: Any) -> list[str]:
-    if isinstance(problem, Mapping):
-        return [f"{name}: {text}" for name, inner in problem.items() for text in _texts(inner)]
-    if isinstance(problem, list):
-        return [text for inner in problem for text in _texts(inner)]
-    return [str(problem)]

@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from typing_extensions import override
 
 from analytics.evaluators.definitions import JsonSchema, Judge, stored_form
-from analytics.evaluators.selectors import KnownVersion, get_version, get_with_versions, known_version
+from analytics.evaluators.selectors import KnownVersion, get_version, known_version, list_evaluators
 from analytics.evaluators.services import NewVersion, add_version, change_evaluator
 from analytics.models import Evaluator
 from analytics.models.evaluators import EvaluatorState
@@ -26,6 +26,7 @@ from core.audit.actors import actor_names
 from core.errors import ApplicationError, NotFoundError, ValidationError
 from core.roles import Right
 from core.ui.formats import moment
+from core.ui.forms import refuse
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
@@ -115,8 +116,8 @@ def _save(visit: Visit, version: KnownVersion, form: KindForm) -> None:
 
 
 def _shown(visit: Visit, version: KnownVersion, form: KindForm, named: NameForm | None) -> dict[str, Any]:
-    row = get_with_versions(visit.project.pk, version.evaluator_id)
-    newest, may_edit = row.versions.all()[0].number, visit.may(Right.EDIT)
+    row: Any = list_evaluators(visit.project.pk).get(pk=version.evaluator_id)
+    newest, may_edit = row.newest, visit.may(Right.EDIT)
     renamed = named or NameForm(initial={"name": row.name, "description": row.description})
     return {
         "title": row.name,
@@ -155,10 +156,9 @@ def _words(version: KnownVersion) -> dict[str, Any]:
 
 def _versions(visit: Visit, row: Evaluator) -> Table:
     number, query = page_number(visit.request.GET), visit.request.GET
-    everything = list(row.versions.all())
-    first = (number - 1) * _PER_PAGE
-    # The evaluator of a prefetched version is the row itself.
-    rows = [(version, known_version(version)) for version in everything[first : first + _PER_PAGE]]
+    versions, first = row.versions.order_by("-number"), (number - 1) * _PER_PAGE
+    shown, count = versions.select_related("evaluator")[first : first + _PER_PAGE], versions.count()
+    rows = [(version, known_version(version)) for version in shown]
     names = actor_names(version.created_by for version, _ in rows)
     return Table(
         caption=f"Versions of {row.name}, the newest first",
@@ -173,17 +173,16 @@ def _versions(visit: Visit, row: Evaluator) -> Table:
         empty=Empty("No more versions."),
         query=query,
         key=lambda one: visit.link("evaluator", row.pk, version=one[0].number),
-        count=len(everything),
-        next_url=page_link(query, p=str(number + 1)) if first + _PER_PAGE < len(everything) else "",
+        count=count,
+        next_url=page_link(query, p=str(number + 1)) if first + _PER_PAGE < count else "",
         previous_url=page_link(query, p=str(number - 1)) if number > 1 else "",
     )
 
 
 def _refused(named: NameForm, error: ApplicationError) -> NameForm:
     """Shows the API's error in the form, unless the form has errors of its own."""
-    field = next(iter(error.details or {}), "")
     if named.is_valid():
-        named.add_error(field if field in named.fields else None, error.message.removeprefix(f"{field}: "))
+        refuse(named, error)
     return named
 
 

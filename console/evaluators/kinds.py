@@ -176,7 +176,9 @@ class SimilarityForm(KindForm):
     )
 
 
-class JudgeForm(KindForm):
+class AskingForm(KindForm):
+    """The base of the kinds that ask a judge."""
+
     model = forms.CharField(
         required=False,
         max_length=512,
@@ -186,6 +188,8 @@ class JudgeForm(KindForm):
     )
     sees_expected = forms.BooleanField(required=False, initial=True, label="The judge sees the expected answer")
 
+
+class JudgeForm(AskingForm):
     def __init__(self, data: Mapping[str, Any] | None = None, definition: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, definition)
         self.rubric = Rubric(data, (definition or {}).get("criteria") or ())
@@ -201,21 +205,15 @@ class JudgeForm(KindForm):
         return {**super().definition(), "criteria": self.rubric.criteria() if self.rubric is not None else []}
 
 
-class PairwiseForm(KindForm):
+class PairwiseForm(AskingForm):
     question = forms.CharField(
         max_length=10_000,
         label="Which answer",
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="The question to the judge, such as: Which answer names the next step?",
     )
-    model = forms.CharField(
-        required=False,
-        max_length=512,
-        label="Judge",
-        help_text="A model. Empty: the judge model of the project's settings.",
-        widget=forms.TextInput(attrs=_MODELS),
-    )
-    sees_expected = forms.BooleanField(required=False, initial=True, label="The judge sees the expected answer")
+
+    field_order = ("question", "model", "sees_expected")
 
 
 class UserFeedbackForm(KindForm):

@@ -16,6 +16,7 @@ from analytics.models import Evaluator
 from console.evaluators.editor import NameForm, editor_context
 from console.evaluators.kinds import KIND_TITLES, KindForm, kind_form
 from core.errors import ApplicationError
+from core.ui.forms import refuse as show_refusal
 from core.ui.pages import Page, Visit
 from core.ui.registry import register_page
 
@@ -68,9 +69,8 @@ def _made(visit: Visit, kind: str, form: KindForm, named: NameForm) -> Evaluator
 
 def refuse(error: ApplicationError, form: KindForm, named: NameForm) -> None:
     """Shows an error of the API at the field of one of the forms."""
-    field = next(iter(error.details or {}), "")
-    if field in named.fields:
-        named.add_error(field, error.message.removeprefix(f"{field}: "))
+    if next(iter(error.details or {}), "") in named.fields:
+        show_refusal(named, error)
     else:
         form.refuse(error)
 

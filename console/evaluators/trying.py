@@ -22,6 +22,7 @@ from analytics.queries.request_samples import SampleOrder, sample_requests
 from console.evaluators.kinds import KindForm
 from core.errors import ApplicationError, ValidationError
 from core.ui.formats import NONE, money
+from core.ui.forms import error_texts
 from core.ui.marks import id_link, status
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
@@ -77,7 +78,7 @@ class TryForm(forms.Form):
         try:
             _filter_of(given)
         except InvalidParameters as error:
-            raise forms.ValidationError([str(text) for text in _texts(error.detail)]) from None
+            raise forms.ValidationError(error_texts(error.detail)) from None
         return given
 
     def clean_expected(self) -> Any:
@@ -194,12 +195,3 @@ def _reason(row: Mapping[str, Any]) -> str:
 
 def _detail(row: Mapping[str, Any]) -> SafeString | str:
     return format_html('<span class="turn-text">{}</span>', row["detail"]) if row["detail"] else NONE
-
-
-def _texts(problem: Any) -> list[str]:
-    """Returns the messages of a serializer's error with the names of their fields."""
-    if isinstance(problem, Mapping):
-        return [f"{name}: {text}" for name, inner in problem.items() for text in _texts(inner)]
-    if isinstance(problem, list):
-        return [text for inner in problem for text in _texts(inner)]
-    return [str(problem)]

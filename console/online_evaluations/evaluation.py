@@ -28,6 +28,7 @@ from core.audit.actors import actor_name
 from core.errors import ApplicationError
 from core.roles import Right
 from core.ui.formats import moment, money, number, share
+from core.ui.forms import refuse
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
@@ -80,7 +81,7 @@ class OnlineEvaluationPage(Page):
             try:
                 _change(visit, row, form.values())
             except ApplicationError as error:
-                form.refuse(error)
+                refuse(form, error)
             else:
                 messages.success(visit.request, "Saved. Samples that were taken stay.")
                 return HttpResponseRedirect(_own(visit, row))

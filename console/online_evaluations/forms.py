@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -20,7 +20,7 @@ from analytics.serializers.online_evaluations import (
     OnlineEvaluationChangeSerializer,
     require_both_arms,
 )
-from core.errors import ApplicationError
+from core.ui.forms import error_texts, show_errors
 from core.wire.fields import MONEY_PLACES
 
 _PER_CENT = 100
@@ -84,14 +84,13 @@ class ChangeForm(forms.Form):
             return cleaned
         given = self.serializer(data=self.body(cleaned))
         if not given.is_valid():
-            for field, problem in given.errors.items():
-                self.add_error(field if field in self.fields else None, list(texts(problem)))
+            show_errors(self, given.errors)
             return cleaned
         self.given = given
         try:
             require_both_arms(given.validated_data["filter"], matched=given.validated_data["matched"])
         except ValidationError as error:
-            self.add_error("filter", list(texts(error.detail)))
+            self.add_error("filter", error_texts(error.detail))
         return cleaned
 
     def values(self) -> dict[str, Any]:
@@ -109,11 +108,6 @@ class ChangeForm(forms.Form):
             # Nobody labels a share of 0.
             "label_share": cleaned["label_share"] / _PER_CENT if cleaned["label_share"] else None,
         }
-
-    def refuse(self, error: ApplicationError) -> None:
-        """Shows an error of the API at the field that it names."""
-        named = next(iter(error.details or ()), "")
-        self.add_error(named if named in self.fields else None, error.message.removeprefix(f"{named}: "))
 
 
 class NewForm(ChangeForm):
@@ -143,15 +137,3 @@ class NewForm(ChangeForm):
 
 def filter_text(filters: Mapping[str, Any]) -> str:
     return urlencode(filters, doseq=True)
-
-
-def texts(problem: Any) -> Iterator[str]:
-    """Yields the messages of a serializer's error, with the names of fields inside of objects and lists."""
-    if isinstance(problem, Mapping):
-        for name, inner in problem.items():
-            yield from (f"{name}: {text}" for text in texts(inner))
-    elif isinstance(problem, list):
-        for inner in problem:
-            yield from texts(inner)
-    else:
-        yield str(problem)

@@ -25,6 +25,7 @@ from console.online_evaluations.words import due_in_words, missing_in_words, spe
 from core.errors import ApplicationError
 from core.roles import Right
 from core.ui.formats import money, number, share
+from core.ui.forms import refuse
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
@@ -70,7 +71,7 @@ class OnlineEvaluationsPage(Page):
                 require_judge(project_id=visit.project.pk, new=new)
                 row = create_online_evaluation(project_id=visit.project.pk, new=new, actor=visit.actor)
             except ApplicationError as error:
-                form.refuse(error)
+                refuse(form, error)
             else:
                 messages.success(visit.request, "Answers to requests that arrive from now on are scored.")
                 return HttpResponseRedirect(visit.link("online_evaluation", visit.project.pk, row.pk))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
 from django.http import QueryDict
 from typing_extensions import override
 
 from analytics.models.reviews import INSTRUCTIONS_CHARACTERS, QUEUE_NAME_CHARACTERS, RubricKind
-from analytics.parameters.requests import RequestParameters
+from analytics.parameters.requests import filter_text
 from analytics.parameters.values import parse_parameters
 from analytics.reviews.services import MAX_ITEMS, NewQueue
 from analytics.serializers.reviews import DEFAULT_ITEMS, NewReviewQueueSerializer
+from core.ui.forms import show_errors
 from core.ui.periods import CUSTOM, Period
 
 _KINDS = (
@@ -22,7 +22,6 @@ _KINDS = (
     (RubricKind.NUMBER, "A number"),
     (RubricKind.CATEGORY, "One of some labels"),
 )
-_RANGE = ("start_date", "end_date")
 _MAX_FILTER_CHARACTERS = 4_000
 
 
@@ -92,8 +91,7 @@ class QueueForm(forms.Form):
             return cleaned
         self._serializer = NewReviewQueueSerializer(data=self._body(cleaned))
         if not self._serializer.is_valid():
-            for field, problem in self._serializer.errors.items():
-                self.add_error(field if field in self.fields else None, _texts(problem))
+            show_errors(self, self._serializer.errors)
         return cleaned
 
     def new_queue(self) -> NewQueue:
@@ -118,18 +116,3 @@ class QueueForm(forms.Form):
         if kind == RubricKind.NUMBER:
             body.update(minimum=cleaned["minimum"], maximum=cleaned["maximum"])
         return body
-
-
-def filter_text(query: QueryDict) -> str:
-    """Returns the part of an address's query that filters requests, without its range of time."""
-    known = RequestParameters().fields.keys() - set(_RANGE)
-    return urlencode([(name, value) for name, values in query.lists() for value in values if name in known and value])
-
-
-def _texts(problem: Any) -> list[str]:
-    """Returns the messages of a serializer's error, with the names of fields inside of objects and lists."""
-    if isinstance(problem, Mapping):
-        return [f"{name}: {text}" for name, inner in problem.items() for text in _texts(inner)]
-    if isinstance(problem, list):
-        return [text for inner in problem for text in _texts(inner)]
-    return [str(problem)]

@@ -14,10 +14,11 @@ from typing_extensions import override
 
 from analytics.evaluators.selectors import list_evaluators
 from analytics.models.evaluators import EvaluatorState
+from analytics.parameters.requests import filter_text
 from analytics.presenters import reviews
 from analytics.reviews.services import create_queue
 from console.reviews.agreement_texts import agreement_lines
-from console.reviews.forms import QueueForm, filter_text
+from console.reviews.forms import QueueForm
 from core.audit.actors import actor_name
 from core.errors import ApplicationError
 from core.roles import Right

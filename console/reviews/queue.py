@@ -17,7 +17,7 @@ from typing_extensions import override
 from analytics.models.reviews import QueueState, ReviewItem, ReviewQueue
 from analytics.presenters import reviews
 from analytics.reviews import services
-from analytics.reviews.due_labels import hidden_items
+from analytics.reviews.due_labels import is_hidden
 from analytics.reviews.errors import ItemNotFoundError, QueueNotFoundError
 from analytics.reviews.rubric import choices_of, takes_any_number
 from analytics.reviews.selectors import get_item, get_queue
@@ -154,7 +154,7 @@ _ACTIONS = {"skip": _skip, "close": _close, "assign": _assign}
 def _shown(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> dict[str, Any]:
     entry = reviews.queue(visit.project.pk, queue.pk)
     last = visit.request.GET.get("last", "")
-    is_hidden = item is not None and bool(hidden_items(queue, [item]))
+    hidden = item is not None and is_hidden(item)
     return {
         "title": queue.name,
         "queue": entry,
@@ -163,9 +163,9 @@ def _shown(visit: Visit, queue: ReviewQueue, item: ReviewItem | None) -> dict[st
         "may_answer": item is not None and visit.may(Right.EDIT) and queue.state == QueueState.OPEN,
         "choices": choices_of(queue),
         "takes_any_number": takes_any_number(queue),
-        "request_address": "" if item is None or is_hidden else _request_address(visit, item),
+        "request_address": "" if item is None or hidden else _request_address(visit, item),
         "dataset_address": visit.link_if_there("datasets", queue_id=str(queue.pk)) if visit.may(Right.EDIT) else "",
-        "item_to_dataset": "" if is_hidden else _item_to_dataset(visit, item),
+        "item_to_dataset": "" if hidden else _item_to_dataset(visit, item),
         "requests_address": _requests_address(visit, queue),
         "more_address": labels_address(visit, queue.evaluator_id) if queue.due_labels and queue.evaluator_id else "",
         "reviews_address": visit.link("reviews"),

@@ -7,7 +7,7 @@ from typing import Any
 from analytics.models.reviews import ReviewItem
 from analytics.presenters.requests import find_request
 from analytics.presenters.reviewed import reviewed_conversation
-from analytics.reviews.due_labels import hidden_items
+from analytics.reviews.due_labels import is_hidden
 from core.ui.navigation import address_of
 from core.ui.pages import Visit
 
@@ -17,11 +17,11 @@ def reviewed_turns(visit: Visit, item: ReviewItem) -> dict[str, Any]:
     has no link to it. Raises NotFoundError and the errors of the store."""
     row = find_request(visit.project.pk, item.request_id)
     shown = reviewed_conversation(item, row) if visit.sees_content else None
-    is_hidden = bool(hidden_items(item.queue, [item]))
-    all_url = "" if is_hidden else visit.link("analytics_requests_detail", visit.project.pk, item.request_id)
+    hidden = is_hidden(item)
+    all_url = "" if hidden else visit.link("analytics_requests_detail", visit.project.pk, item.request_id)
     return {
         "row": row,
-        "is_hidden": is_hidden,
+        "is_hidden": hidden,
         "has_payload": shown is not None and shown["turns"] is not None,
         "omitted": shown["omitted_turns"] if shown else 0,
         "turns": (shown["turns"] or []) if shown else [],
