@@ -10,7 +10,7 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.online_evaluations.sampling import Answered
 from analytics.queries import visible
-from analytics.queries.request_cursor import RequestCursor
+from analytics.queries.request_cursor import RequestCursor, key_parameters
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import request_conditions
 from analytics.queries.variants.outcomes import ANSWERED, FRESH, IN_ARM, OF_CLIENTS
@@ -82,11 +82,6 @@ def answer_facts(project_id: UUID, keys: Sequence[RequestCursor], attribute: str
     """Returns how the requests ended, by id, of those that anybody may see. `attribute` names that of the verdicts."""
     if not keys:
         return {}
-    params = {
-        "project": project_id,
-        "times": [key.ts for key in keys],
-        "ids": [key.request_id for key in keys],
-        "attribute": attribute,
-    }
+    params = {"project": project_id, "attribute": attribute, **key_parameters(keys)}
     found = visible.query(_FACTS, params, row=AnswerFacts, name="evaluations.facts")
     return {row.request_id: row for row in found}

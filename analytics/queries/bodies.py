@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from analytics.queries import visible
-from analytics.queries.request_cursor import RequestCursor
+from analytics.queries.request_cursor import RequestCursor, key_parameters
 from analytics.queries.requests import Payload, get_payload_at
 
 # A body beyond the first bound, and all bodies that come after the second one is reached, are left in the store.
@@ -42,7 +42,7 @@ def get_bodies(project_id: UUID, keys: Sequence[RequestCursor]) -> Mapping[UUID,
     """Returns the bodies by request, without the requests that have none."""
     if not keys:
         return {}
-    params = {"project": project_id, "times": [key.ts for key in keys], "ids": [key.request_id for key in keys]}
+    params = {"project": project_id, **key_parameters(keys)}
     found = visible.query(_BODIES, params, row=BodiesRow, name="requests.bodies")
     return {row.request_id: row for row in found}
 

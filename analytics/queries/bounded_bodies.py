@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from analytics.queries import visible
-from analytics.queries.request_cursor import RequestCursor
+from analytics.queries.request_cursor import RequestCursor, key_parameters
+from core.chunks import chunks
 
 _AT_ONCE = 50
 
@@ -33,12 +34,6 @@ PREWHERE project_id = {project:UUID} AND ts IN {times:Array(DateTime64(6, 'UTC')
 
 def bounded_bodies(project_id: UUID, keys: Sequence[RequestCursor], *, max_bytes: int) -> Iterator[BoundedBodies]:
     """Yields the bodies of the requests that have one; `is_too_large` is said of the request's body."""
-    for start in range(0, len(keys), _AT_ONCE):
-        some = keys[start : start + _AT_ONCE]
-        params = {
-            "project": project_id,
-            "times": [key.ts for key in some],
-            "ids": [key.request_id for key in some],
-            "bytes": max_bytes,
-        }
+    for some in chunks(keys, _AT_ONCE):
+        params = {"project": project_id, "bytes": max_bytes, **key_parameters(some)}
         yield from visible.query(_BODIES, params, row=BoundedBodies, name="requests.bounded_bodies")

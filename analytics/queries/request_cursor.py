@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from typing_extensions import override
@@ -23,6 +25,12 @@ class RequestCursor:
     @override
     def __str__(self) -> str:
         return f"{(self.ts - _EPOCH) // _MICROSECOND}-{self.request_id.hex}"
+
+
+def key_parameters(keys: Sequence[RequestCursor]) -> dict[str, Any]:
+    """Returns the parameters `times` and `ids` of a query for these requests: tables are sorted by time, so that the
+    store finds nothing by an id alone."""
+    return {"times": [key.ts for key in keys], "ids": [key.request_id for key in keys]}
 
 
 def parse_cursor(text: str) -> RequestCursor | None:

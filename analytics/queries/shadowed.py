@@ -9,7 +9,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from analytics.queries import visible
-from analytics.queries.request_cursor import RequestCursor
+from analytics.queries.request_cursor import RequestCursor, key_parameters
 from analytics.request_log.marks import HEADER_VARIABLES, NO_STORE
 
 
@@ -60,11 +60,6 @@ def shadowed_requests(
     Raises the errors of the store."""
     if not keys:
         return {}
-    params = {
-        "project": project_id,
-        "times": [key.ts for key in keys],
-        "ids": [key.request_id for key in keys],
-        "verdicts": verdicts,
-    }
+    params = {"project": project_id, "verdicts": verdicts, **key_parameters(keys)}
     found = visible.query(_SQL, params, row=ShadowedRequest, name="requests.shadowed")
     return {row.request_id: row for row in found}

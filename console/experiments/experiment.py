@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -14,6 +12,7 @@ from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from typing_extensions import override
 
+from console.experiments.answers import answers_context, to_dataset_address
 from console.experiments.evaluators import in_address
 from console.experiments.forms import NONE, SERVED, SIDES, ExperimentForm, in_words
 from console.experiments.report import report_context
@@ -22,42 +21,18 @@ from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
-from core.ui.tables import page_link, page_number
 from gateway.experiments.candidates import candidates_of
 from gateway.experiments.errors import ExperimentNotFoundError
 from gateway.experiments.evaluators import evaluators_of
-from gateway.experiments.selectors import experiment_detail, get_experiment, item_entry, list_items
+from gateway.experiments.selectors import experiment_detail, get_experiment
 from gateway.experiments.services import cancel_experiment, delete_experiment, pick_winner
-from gateway.experiments.shapes import ExperimentAnswerEntry, ExperimentCandidate, ExperimentDetail, ExperimentItemEntry
+from gateway.experiments.shapes import ExperimentCandidate, ExperimentDetail
 from gateway.models import Experiment
 from gateway.tables.experiment import LABELS, TIE, UNFINISHED
-from prompts.diff.lines import Part, compare_lines
 from prompts.models import PromptConfig
 from rollouts.models import Rollout
 
-PAGE_ITEMS = 10
-MAX_ITEM_PAGE = 1_000
 _SUMMARY_SECONDS, _ANSWERS_SECONDS = 3, 6
-_MAX_DIFF_CHARACTERS = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class ShownAnswer:
-    """An answer as the page shows it; `parts` mark what differs from A's answer, and of A's from B's."""
-
-    entry: ExperimentAnswerEntry
-    parts: Sequence[Part]
-    request_address: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownItem:
-    entry: ExperimentItemEntry
-    answers: Sequence[ShownAnswer]
-    request_address: str
-    choices: Sequence[tuple[str, str]]
-    to_dataset: str
-    is_gone: bool
 
 
 @register_page
@@ -91,7 +66,7 @@ class ExperimentPage(Page):
             "dataset_address": _dataset_address(visit, experiment),
             "rollout_address": _rollout_address(visit, experiment),
             "evaluators": evaluators_of(experiment.evaluators),
-            "to_dataset": _to_dataset(visit, experiment),
+            "to_dataset": to_dataset_address(visit, experiment),
         }
 
     @override
@@ -112,7 +87,7 @@ class ExperimentPage(Page):
                 "answers",
                 "Answers side by side",
                 "experiments/answers.html",
-                lambda: _answers(visit, experiment.pk),
+                lambda: answers_context(visit, experiment.pk),
                 is_wide=True,
                 refresh_seconds=_ANSWERS_SECONDS if runs else 0,
             ),
@@ -191,12 +166,6 @@ def _dataset_address(visit: Visit, experiment: Experiment) -> str:
     return visit.link_if_there("dataset", visit.project.pk, experiment.dataset_id, version=version)
 
 
-def _to_dataset(visit: Visit, experiment: Experiment, positions: str = "") -> str:
-    if not visit.may(Right.EDIT):
-        return ""
-    return visit.link_if_there("datasets", experiment_id=str(experiment.pk), positions=positions)
-
-
 def _rollout_address(visit: Visit, experiment: Experiment) -> str:
     """Returns the address of the rollout whose shadow it is; empty for one that is gone."""
     if experiment.rollout_id is None or not Rollout.objects.filter(pk=experiment.rollout_id).exists():
@@ -268,75 +237,3 @@ def _leader(detail: ExperimentDetail) -> str:
     if len(figures) == 2 and low > 0.5:
         return f"{best['label']} is better: {share:.0%} ({counted}), and the interval begins above one half."
     return f"{best['label']} leads with {share:.0%} ({counted}); the items are too few to tell."
-
-
-def _answers(visit: Visit, experiment_id: UUID) -> Mapping[str, Any]:
-    experiment = get_experiment(visit.project.pk, experiment_id)
-    query = visit.request.GET
-    page = page_number(query, maximum=MAX_ITEM_PAGE)
-    first = (page - 1) * PAGE_ITEMS
-    rows = list(list_items(experiment)[first : first + PAGE_ITEMS + 1])
-    entries = [item_entry(row, sees_content=visit.sees_content) for row in rows[:PAGE_ITEMS]]
-    labels = [candidate.label for candidate in candidates_of(experiment.candidates)]
-    return {
-        "items": [_shown(visit, experiment, entry, labels) for entry in entries],
-        "sees_content": visit.sees_content,
-        "may_edit": visit.may(Right.EDIT),
-        "experiment_id": experiment_id,
-        "is_shadow": experiment.is_shadow,
-        "repeats": experiment.repeats,
-        "action": visit.link("experiment", experiment_id, p=str(page) if page > 1 else None),
-        "next_url": page_link(query, p=str(page + 1)) if len(rows) > PAGE_ITEMS else "",
-        "previous_url": page_link(query, p=str(page - 1) if page > 2 else "") if page > 1 else "",
-    }
-
-
-def _shown(visit: Visit, experiment: Experiment, entry: ExperimentItemEntry, labels: Sequence[str]) -> ShownItem:
-    texts = [text_of(answer["message"]) for answer in entry["answers"]]
-    parts = _compared(texts, len(labels))
-    answers = [
-        ShownAnswer(answer, shown, _request_address(visit, answer["request_id"]))
-        for answer, shown in zip(entry["answers"], parts, strict=True)
-    ]
-    choices = [*((label, f"{label} is better") for label in labels), (TIE, "Tie"), ("", "No choice")]
-    request_id = entry["request_id"]
-    is_gone = request_id is None and entry["dataset_item_id"] is None
-    return ShownItem(
-        entry,
-        answers,
-        _request_address(visit, str(request_id)) if request_id else "",
-        choices,
-        "" if is_gone else _to_dataset(visit, experiment, str(entry["position"])),
-        is_gone,
-    )
-
-
-def _compared(texts: Sequence[str], count: int) -> list[Sequence[Part]]:
-    """Returns the parts of each text: the first against the second, the others against the first. Of more answers than
-    `count`, which are repeats, none is compared."""
-    whole: list[Sequence[Part]] = [(Part(text, False),) for text in texts]
-    if len(texts) != count or len(texts) < 2 or max(map(len, texts)) > _MAX_DIFF_CHARACTERS or not all(texts):
-        return whole
-    pairs = [compare_lines(texts[0], text) for text in texts[1:]]
-    found = [pairs[0][0], *(pair[1] for pair in pairs)]
-    # Answers with nothing in common read better without marks.
-    return [parts if len(parts) > 1 else plain for parts, plain in zip(found, whole, strict=True)]
-
-
-def text_of(message: Mapping[str, Any] | None) -> str:
-    """Returns the text of an answer, with its tool calls as JSON."""
-    if message is None:
-        return ""
-    content = message.get("content")
-    texts = [content if isinstance(content, str) else _pretty(content)] if content else []
-    texts += [_pretty(message["tool_calls"])] if message.get("tool_calls") else []
-    texts += [str(message["refusal"])] if message.get("refusal") and not texts else []
-    return "\n".join(texts)
-
-
-def _pretty(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def _request_address(visit: Visit, request_id: str | None) -> str:
-    return visit.link_if_there("analytics_requests_detail", visit.project.pk, request_id) if request_id else ""

@@ -20,6 +20,7 @@ from analytics.queries.request_samples import SampleOrder
 from analytics.request_log.record import Outcome
 from console.experiments.evaluators import EvaluatorForm, evaluator_rows, initial_evaluators
 from core.errors import ApplicationError
+from gateway.experiments.plan import DEFAULT_MARGIN, MAX_ITEMS, NewExperiment
 from gateway.experiments.serializers import (
     DEFAULT_ITEMS,
     DEFAULT_ITEMS_OF_DATASET,
@@ -27,7 +28,6 @@ from gateway.experiments.serializers import (
     MAX_REPEATS,
     NewExperimentSerializer,
 )
-from gateway.experiments.services import DEFAULT_MARGIN, MAX_ITEMS, NewExperiment
 from gateway.tables.experiment import LABELS
 from prompts.models import PromptConfig, PromptVersion
 

@@ -87,7 +87,7 @@ def _chosen(project_id: UUID, query: QueryDict) -> QuerySet[Experiment]:
             chosen["dataset_id"] = UUID(chosen["dataset_id"])
     except ValueError:
         return Experiment.objects.none()
-    return list_experiments(project_id, **chosen).defer("report")
+    return list_experiments(project_id, **chosen)
 
 
 def _empty(visit: Visit) -> Empty:

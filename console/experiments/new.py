@@ -20,7 +20,8 @@ from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.registry import register_page
 from gateway.experiments.estimate import estimate
-from gateway.experiments.services import NewExperiment, create_experiment
+from gateway.experiments.plan import NewExperiment
+from gateway.experiments.services import create_experiment
 from gateway.experiments.start import call_worker
 from gateway.playground.catalog import list_models
 from gateway.selectors import project_settings

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from console.experiments.answers import to_dataset_address
 from console.experiments.rows import verdict_mark
-from core.roles import Right
 from core.ui.formats import MINUS, NONE
 from core.ui.pages import Visit
 from gateway.experiments.candidates import Candidate, candidates_of
@@ -80,11 +80,7 @@ def _target(
         for one in target["worst_items"]
     ]
     positions = ",".join(str(one.position) for one in worst)
-    to_dataset = (
-        visit.link_if_there("datasets", experiment_id=str(experiment.pk), positions=positions)
-        if worst and visit.may(Right.EDIT)
-        else ""
-    )
+    to_dataset = to_dataset_address(visit, experiment, positions) if worst else ""
     return ShownTarget(
         target,
         verdict_mark(target["verdict"]),

@@ -12,8 +12,8 @@ from analytics.queries.requests import get_requests
 from gateway.experiments import shapes
 from gateway.experiments.candidates import Candidate
 from gateway.experiments.draw import Drawn
+from gateway.experiments.plan import NewExperiment, plan_experiment
 from gateway.experiments.reuse import count_kept
-from gateway.experiments.services import NewExperiment, plan_experiment
 from gateway.selectors import model_groups
 from integrations.pricing.selectors import applied_price
 from integrations.registry import resolve

@@ -16,7 +16,7 @@ from core.wire.parameters import Parameters
 from core.wire.serializers import BodySerializer, StrictSerializer
 from gateway.experiments.candidates import NewCandidate
 from gateway.experiments.evaluators import NewEvaluator
-from gateway.experiments.services import DEFAULT_MARGIN, MAX_ITEMS, NewExperiment
+from gateway.experiments.plan import DEFAULT_MARGIN, MAX_ITEMS, NewExperiment
 from gateway.tables.experiment import LABELS, NAME_CHARACTERS, TIE, ExperimentState, ExperimentVerdict
 
 MIN_CANDIDATES_OF_REQUESTS, MAX_CANDIDATES = 2, len(LABELS)

@@ -19,7 +19,8 @@ from gateway.evaluations.judge_cost import judge_problem
 from gateway.experiments import candidates, evaluators
 from gateway.experiments.candidates import NewCandidate
 from gateway.experiments.evaluators import NewEvaluator
-from gateway.experiments.services import DEFAULT_MARGIN, end_experiment
+from gateway.experiments.plan import DEFAULT_MARGIN
+from gateway.experiments.services import end_experiment
 from gateway.models import Experiment, Shadow
 from gateway.tables.experiment import LABELS, NAME_CHARACTERS, UNFINISHED, ExperimentState
 from prompts.models import PromptVersion

@@ -20,8 +20,8 @@ from core.roles import Right
 from core.wire.pagination import Listing
 from gateway.experiments import selectors, shapes
 from gateway.experiments.estimate import estimate
+from gateway.experiments.plan import MAX_ITEMS
 from gateway.experiments.serializers import MAX_CANDIDATES, MAX_REPEATS, NewExperimentSerializer
-from gateway.experiments.services import MAX_ITEMS
 
 # Of each target; further ones say little more, and the items with all scores are a call away.
 _WORST_ITEMS = 5

@@ -9,7 +9,7 @@ import pytest
 
 from analytics.datasets.erasure import erase_item
 from analytics.models import DatasetItem
-from gateway.experiments import services
+from gateway.experiments import plan
 from gateway.models import Experiment
 from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
@@ -147,7 +147,7 @@ def test_create__empty_version_and_unknown_version__are_named(scene: Scene) -> N
 
 def test_create__too_many_answers__400(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = scene.dataset("Where?", "When?", "Why?")
-    monkeypatch.setattr(services, "MAX_ANSWERS", 11)
+    monkeypatch.setattr(plan, "MAX_ANSWERS", 11)
 
     refused = scene.create({}, {"temperature": 1}, dataset_id=str(dataset.pk), repeats=2, status=400)
 

@@ -1,0 +1,111 @@
+"""Works out what an experiment would do: its candidates, evaluators and items, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from analytics.evaluators.definitions import Definition
+from analytics.queries.request_filters import RequestFilter
+from analytics.queries.request_samples import SampleOrder
+from core.errors import ValidationError
+from gateway.experiments import candidates, evaluators
+from gateway.experiments.candidates import Candidate, NewCandidate
+from gateway.experiments.draw import DatasetVersion, Drawn, draw_dataset, draw_requests, some_expected, version_of
+from gateway.experiments.evaluators import ExperimentEvaluator, NewEvaluator, definitions_of
+from gateway.experiments.keys import answer_key
+from gateway.experiments.known_costs import require_known_costs
+from gateway.models import ExperimentAnswer, ExperimentItem
+from gateway.tables.experiment import LABELS
+
+MAX_ITEMS = 1_000
+MAX_ANSWERS = 10_000
+DEFAULT_MARGIN = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class NewExperiment:
+    """An experiment as it is asked for. `parameters` are those that `filters` were made of, to be shown later; neither
+    is used with a data set, whose latest version counts where none is named. `baseline` is empty for no comparison."""
+
+    candidates: Sequence[NewCandidate]
+    filters: RequestFilter
+    item_limit: int
+    order: SampleOrder = SampleOrder.NEWEST
+    judge: bool = False
+    name: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    dataset_id: UUID | None = None
+    dataset_version: int | None = None
+    evaluators: Sequence[NewEvaluator] = ()
+    repeats: int = 1
+    baseline: str = LABELS[0]
+    margin: float = DEFAULT_MARGIN
+    reuse: bool = True
+    max_cost_usd: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an experiment would do: its items have no experiment yet."""
+
+    candidates: Sequence[Candidate]
+    evaluators: Sequence[ExperimentEvaluator]
+    baseline: str
+    dataset: DatasetVersion | None
+    drawn: Drawn
+
+    def answers(self, project_id: UUID, items: Sequence[ExperimentItem], repeats: int) -> Iterator[ExperimentAnswer]:
+        """Yields an answer without its outcome for each item, candidate and repeat. Those to past requests have no
+        keys: there the same request is seldom drawn twice."""
+        hashes = self.drawn.input_hashes or [""] * len(items)
+        for item, input_hash in zip(items, hashes, strict=True):
+            for index, candidate in enumerate(self.candidates):
+                for repeat in range(1, repeats + 1):
+                    key = answer_key(project_id, candidate, item, input_hash, repeat) if input_hash else ""
+                    yield ExperimentAnswer(item=item, candidate=index, repeat=repeat, key=key)
+
+
+def plan_experiment(project_id: UUID, new: NewExperiment) -> Plan:
+    """Returns what the experiment would do, which has no items where nothing matches. Raises ValidationError, which
+    names the field."""
+    chosen = candidates.resolved(project_id, new.candidates)
+    scoring = evaluators.resolved(project_id, new.evaluators)
+    baseline = _baseline(new, scoring)
+    version = version_of(project_id, new.dataset_id, new.dataset_version) if new.dataset_id is not None else None
+    if version is not None:
+        drawn = draw_dataset(version, limit=new.item_limit)
+    else:
+        drawn = draw_requests(project_id, new.filters, new.order, limit=new.item_limit)
+    definitions = definitions_of(scoring)
+    _require_expected(definitions, version, drawn)
+    if new.max_cost_usd is not None:
+        require_known_costs(project_id, chosen, definitions, version, drawn)
+    count = len(drawn.items) * len(chosen) * new.repeats
+    if count > MAX_ANSWERS:
+        problem = f"{count:,} answers would be made, and an experiment has at most {MAX_ANSWERS:,}."
+        raise ValidationError.of_field("repeats" if new.repeats > 1 else "item_limit", problem)
+    return Plan(chosen, scoring, baseline, version, drawn)
+
+
+def _baseline(new: NewExperiment, scoring: Sequence[ExperimentEvaluator]) -> str:
+    """Returns the label of the baseline, empty where there is nothing to compare."""
+    if new.baseline and new.baseline not in LABELS[: len(new.candidates)]:
+        raise ValidationError.of_field("baseline", "No candidate has this label.")
+    baseline = new.baseline if len(new.candidates) > 1 and scoring else ""
+    for index, evaluator in enumerate(scoring):
+        if evaluator.is_pairwise and not baseline:
+            raise evaluators.invalid(
+                index, "It compares answers with those of a baseline: name one, and two candidates."
+            )
+    return baseline
+
+
+def _require_expected(definitions: Sequence[Definition], version: DatasetVersion | None, drawn: Drawn) -> None:
+    """Raises ValidationError for an evaluator that could score no answer."""
+    needing = [place for place, one in enumerate(definitions) if one.needs_expected]
+    if needing and drawn.items and (version is None or not some_expected(version, drawn)):
+        raise evaluators.invalid(needing[0], "It needs expected answers, and none of the items has one.")
