@@ -102,13 +102,13 @@ def scoring_number_of(evaluation: OnlineEvaluation) -> int:
     return number
 
 
-def progress_of(evaluation: OnlineEvaluation, now: datetime | None = None) -> Progress:
-    return progress_of_several([evaluation], now)[evaluation.pk]
+def progress_of(evaluation: OnlineEvaluation) -> Progress:
+    return progress_of_several([evaluation])[evaluation.pk]
 
 
-def progress_of_several(evaluations: Iterable[OnlineEvaluation], now: datetime | None = None) -> dict[UUID, Progress]:
+def progress_of_several(evaluations: Iterable[OnlineEvaluation]) -> dict[UUID, Progress]:
     """Returns the progress of each, by id, in as many queries as for one."""
-    moment = now or timezone.now()
+    moment = timezone.now()
     ids = [row.pk for row in evaluations]
     tasks = EvaluationTask.objects.filter(evaluation__in=ids).order_by()
     due = tasks.filter(state=TaskState.DUE)

@@ -105,11 +105,6 @@ def delete_scores_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int
     return sum(_delete(project_id, CopiedTable.SCORES, found.filter(request_id__in=some)) for some in chunks(ids))
 
 
-def delete_feedback_of(project_id: UUID, session_id: str) -> int:
-    """Deletes the feedback on one session as `delete_scores_of` deletes scores; returns the number deleted."""
-    return delete_feedback_of_hash(project_id, id_hash(session_id))
-
-
 def delete_feedback_of_hash(project_id: UUID, session_hash: str) -> int:
     """Deletes the feedback on the session with this `id_hash`; returns the number deleted."""
     found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash)

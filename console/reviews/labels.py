@@ -82,11 +82,11 @@ class ReviewLabelsPage(Page):
         return self.render(visit, (), **_shown(visit, version, form))
 
 
-def labels_address(visit: Visit, evaluator_id: UUID, count: int = DEFAULT_COUNT) -> str:
-    """Returns where to label `count` more answers; empty for those who may not."""
+def labels_address(visit: Visit, evaluator_id: UUID) -> str:
+    """Returns where to label more answers; empty for those who may not."""
     if not visit.may(Right.EDIT):
         return ""
-    return visit.link_if_there("review_labels", evaluator_id=str(evaluator_id), count=str(count))
+    return visit.link_if_there("review_labels", evaluator_id=str(evaluator_id), count=str(DEFAULT_COUNT))
 
 
 def _shown(visit: Visit, version: KnownVersion, form: LabelsForm) -> dict[str, Any]:

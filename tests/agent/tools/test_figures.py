@@ -223,10 +223,6 @@ def _config(world: World) -> str:
     return world.config.name
 
 
-def _first_request(world: World) -> str:
-    return world.request_ids[0]
-
-
 def _active(world: World) -> str:
     return str(world.version_ids[0])
 

@@ -8,10 +8,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from analytics.clickhouse import client
+from analytics.identifiers import id_hash
 from analytics.models import CopyWithdrawal, Feedback, Score
 from analytics.scores.services import (
     delete_feedback_before,
-    delete_feedback_of,
+    delete_feedback_of_hash,
     delete_scores_before,
     delete_scores_of,
     record_feedback,
@@ -81,7 +82,7 @@ def test_delete__store_away__catches_up_later(project: Project) -> None:
     copy_scores()
 
     with store_away():
-        assert delete_scores_of(project.pk, ["r-1"]) == delete_feedback_of(project.pk, "s") == 1
+        assert delete_scores_of(project.pk, ["r-1"]) == delete_feedback_of_hash(project.pk, id_hash("s")) == 1
         copy_scores()
         assert CopyWithdrawal.objects.count() == 2
     copy_scores()
@@ -98,7 +99,7 @@ def test_delete_feedback__of_one_session__others_stay(project: Project) -> None:
     copy_due()
     assert len(feedback_copies(project)) == 4
 
-    assert delete_feedback_of(project.pk, "a") == 2
+    assert delete_feedback_of_hash(project.pk, id_hash("a")) == 2
     copy_due()
 
     assert feedback_copies(project) == [("a/b", 0, True), ("a/b", 5, False)]

@@ -20,7 +20,6 @@ from tests.gateway.wire import ENDPOINT, assert_closing_chunk, assert_error, bod
 MAIL, CARD = "ada@example.org", "4242 4242 4242 4242"
 SECRET = "the launch code is tangerine seventeen"
 STOLEN = "https://collect.example/p.png?d=the+launch+code+is+tangerine+seventeen"
-MASKED_BOTH = [("pii", "output", "masked", "email"), ("pii", "output", "masked", "card")]
 JSON_TYPE = {"content-type": "application/json"}
 
 

@@ -49,7 +49,6 @@ PRICE: Json = {"provider": "openai", "model": "gpt-5.5", "input": "5", "output":
 # 2303 tokens at 5 dollars a million, 1000 of the cache at 0.5, and 165 of output at 30
 # (https://developers.openai.com/api/docs/pricing).
 COST_OF_CALLED = Decimal("0.016965")
-BLUE = {"output": "blue"}
 CLAUDE = "anthropic/claude-sonnet-4-5"
 
 
