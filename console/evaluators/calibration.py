@@ -38,13 +38,14 @@ def calibration_panel(visit: Visit, version: KnownVersion) -> Panel:
 
 def _shown(visit: Visit, version: KnownVersion) -> Mapping[str, Any]:
     found = calibrate(visit.project.pk, version.evaluator_id, version.number)
+    standing = found.standing
     return {
         "labelled": found.labelled,
         "score_name": version.title,
-        "compared": found.confusion.answers,
-        "mark": status(found.state.value, _MARKS[found.state]),
+        "compared": found.facts.confusion.answers,
+        "mark": status(standing.state.value, _MARKS[standing.state]),
         "figures": list(_figures(found)),
-        "missing": [_MISSING[one] for one in found.missing],
+        "missing": [_MISSING[one] for one in standing.missing],
         "wanted": MIN_LABELS,
         "families": ", ".join(found.shared_families),
         "labels_address": _labels_address(visit, version),
@@ -60,7 +61,7 @@ def _labels_address(visit: Visit, version: KnownVersion) -> str:
 
 
 def _figures(found: Calibration) -> Iterator[tuple[str, str]]:
-    confusion = found.confusion
+    confusion = found.facts.confusion
     yield "Good answers that it calls good", _share(confusion.sensitivity)
     yield "Bad answers that it calls bad", _share(confusion.specificity)
     yield "How much of a true difference it shows", _share(confusion.informedness)

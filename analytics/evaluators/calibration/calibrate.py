@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from django.utils import timezone
 
 from analytics.evaluators.calibration.families import shared_families
 from analytics.evaluators.calibration.labels import Judged, is_good, labels_of, latest_model, verdicts_of
-from analytics.evaluators.calibration.states import Facts, Missing, Standing, State, standing_of, valid_until
+from analytics.evaluators.calibration.states import Facts, Standing, standing_of
 from analytics.evaluators.calibration.statistics import (
     Confusion,
     DifferentialBias,
@@ -39,36 +38,23 @@ class Flips:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What is known of a version of an evaluator. `labelled` counts the answers with a label, `confusion` those that
-    the version judged, too. `shared_families` are those of models that judged as well as answered."""
+    """What is known of a version of an evaluator. `labelled` counts the answers with a label, of which `facts` compare
+    those that the version judged, too. `shared_families` are those of models that judged as well as answered."""
 
     version: KnownVersion
     labelled: int
-    confusion: Confusion
+    facts: Facts
+    standing: Standing
     by_version: Mapping[Group, Confusion]
     by_arm: Mapping[Group, Confusion]
     between_versions: DifferentialBias | None
     between_arms: DifferentialBias | None
     flips: Flips
-    judge_models: Sequence[str]
-    labelled_at: datetime | None
-    valid_until: datetime | None
-    standing: Standing
     shared_families: Sequence[str]
 
-    @property
-    def state(self) -> State:
-        return self.standing.state
 
-    @property
-    def missing(self) -> Sequence[Missing]:
-        return self.standing.missing
-
-
-def calibrate(
-    project_id: UUID, evaluator_id: UUID, number: int | None = None, *, now: datetime | None = None
-) -> Calibration:
-    """Returns the calibration of a version, the newest without a number, as it stands at `now`. Raises
+def calibrate(project_id: UUID, evaluator_id: UUID, number: int | None = None) -> Calibration:
+    """Returns the calibration of a version, the newest without a number, as it stands now. Raises
     EvaluatorNotFoundError, EvaluatorVersionNotFoundError and the errors of the store."""
     version = get_version(project_id, evaluator_id, number)
     labels = labels_of(project_id, version)
@@ -83,22 +69,19 @@ def calibrate(
         confusion=confusion_of(verdicts),
         differences=[one for one in (between_versions, between_arms) if one is not None],
         labelled_at=max((label.labelled_at for label, _, _ in found), default=None),
-        models=models - {""},
+        models=sorted(models - {""}),
         drift=flips.evidence,
     )
     return Calibration(
         version=version,
         labelled=len(labels),
-        confusion=facts.confusion,
+        facts=facts,
+        standing=standing_of(facts, timezone.now()),
         by_version=by_version,
         by_arm=by_arm,
         between_versions=between_versions,
         between_arms=between_arms,
         flips=flips,
-        judge_models=sorted(facts.models),
-        labelled_at=facts.labelled_at,
-        valid_until=valid_until(facts),
-        standing=standing_of(facts, now or timezone.now()),
         shared_families=shared_families(facts.models, {one.model for one in verdicts}),
     )
 

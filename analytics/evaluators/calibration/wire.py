@@ -8,7 +8,7 @@ from uuid import UUID
 
 from analytics.agreement import Estimate
 from analytics.evaluators.calibration.calibrate import Calibration
-from analytics.evaluators.calibration.states import Missing, State
+from analytics.evaluators.calibration.states import Missing, State, valid_until
 from analytics.evaluators.calibration.statistics import Confusion, DifferentialBias, Group
 
 
@@ -87,13 +87,14 @@ class EvaluatorCalibration(TypedDict):
 
 
 def calibration_entry(found: Calibration) -> EvaluatorCalibration:
-    confusion, flips = found.confusion, found.flips
+    facts, standing, flips = found.facts, found.standing, found.flips
+    confusion = facts.confusion
     return {
         "evaluator_id": found.version.evaluator_id,
         "version": found.version.number,
         "score_name": found.version.title,
-        "state": found.state,
-        "missing": list(found.missing),
+        "state": standing.state,
+        "missing": list(standing.missing),
         "labelled": found.labelled,
         "compared": confusion.answers,
         "confusion": {
@@ -106,7 +107,7 @@ def calibration_entry(found: Calibration) -> EvaluatorCalibration:
         "specificity": _estimate(confusion.specificity),
         "kappa": _estimate(confusion.kappa),
         "informedness": _estimate(confusion.informedness),
-        "margin_scale": found.standing.margin_scale,
+        "margin_scale": standing.margin_scale,
         "bias": _estimate(confusion.bias),
         "by_version": [_version(group, one) for group, one in found.by_version.items()],
         "by_arm": [_arm(group, one) for group, one in found.by_arm.items()],
@@ -118,10 +119,10 @@ def calibration_entry(found: Calibration) -> EvaluatorCalibration:
             "to_bad": flips.to_bad,
             "evidence": flips.evidence,
         },
-        "judge_models": list(found.judge_models),
+        "judge_models": list(facts.models),
         "shared_model_families": list(found.shared_families),
-        "labelled_at": found.labelled_at,
-        "valid_until": found.valid_until,
+        "labelled_at": facts.labelled_at,
+        "valid_until": valid_until(facts),
     }
 
 

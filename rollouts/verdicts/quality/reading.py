@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from analytics.evaluators.calibration.calibrate import Calibration, calibrate
+from analytics.evaluators.calibration.calibrate import calibrate
 from analytics.evaluators.calibration.states import Missing
 from analytics.evaluators.calibration.states import State as Calibrated
 from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
@@ -185,11 +185,11 @@ def _drifted(rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: Qu
 
 def _is_another(rollout: Rollout, judge: RolloutEvaluator) -> bool:
     try:
-        found: Calibration = calibrate(rollout.project_id, judge.evaluator_id, judge.version)
+        standing = calibrate(rollout.project_id, judge.evaluator_id, judge.version).standing
     except (EvaluatorNotFoundError, EvaluatorVersionNotFoundError):
         return False  # It was deleted: it has no new scores, and those that it gave stay what they were.
-    if found.state is Calibrated.DRIFTED:
+    if standing.state is Calibrated.DRIFTED:
         return True
     # How much of a difference a judge shows is known of the model that was calibrated. Labels correct any judge.
     rests_on_calibration = judge.label_share is None and judge.margin_scale is not None
-    return rests_on_calibration and Missing.JUDGE_MODEL in found.missing
+    return rests_on_calibration and Missing.JUDGE_MODEL in standing.missing
