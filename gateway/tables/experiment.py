@@ -132,6 +132,11 @@ class Experiment(models.Model):
         indexes = [
             models.Index(fields=["project", "-created_at"], name="experiments_of_project"),
             models.Index(fields=["dataset_id", "-created_at"], name="experiments_of_dataset"),
+            models.Index(
+                fields=["claimed_until", "created_at"],
+                condition=Q(state__in=("pending", "running")),
+                name="experiments_unfinished",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
