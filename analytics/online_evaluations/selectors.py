@@ -149,7 +149,7 @@ def backlog(limit: int) -> list[tuple[UUID, UUID, int, datetime]]:
 
 
 def _labels(tasks: QuerySet[EvaluationTask], now: datetime) -> dict[UUID, Labels]:
-    """A label counts as due from the sample on, also while its answer has no score yet."""
+    """A label counts as due from the sample on, even while its answer has no score yet."""
     is_open = Q(labelled_at=None, due_at__gt=now - LABEL_PATIENCE, state__in=(TaskState.DUE, TaskState.DONE))
     given = Q(labelled_at__isnull=False)
     rows = tasks.values("evaluation_id").annotate(

@@ -97,7 +97,7 @@ def list_requests_after(
         return None
     if after:
         days = [day for day in days if day.ended_at >= after.ts]
-    # The days up to here hold the page, also when all of the first one lie before the cursor.
+    # The days up to here hold the page, even when all of the first one lie before the cursor.
     stretch = _locate(days, 0, limit + (days[0].requests if days and after else 0)) if days else None
     if stretch is None:
         return []

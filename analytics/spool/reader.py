@@ -1,7 +1,7 @@
 """Reads the frames of a segment and skips its damaged ranges.
 
 The reader waits for a frame that is cut short at the end of a segment while the writer lives, and then gives it up.
-Damage in the middle is skipped to the next frame whose checksum fits, also while the writer lives: frames are written
+Damage in the middle is skipped to the next frame whose checksum fits, even while the writer lives: frames are written
 one after the other, so none is still in the writing that another one follows. The bytes between are reported, so that
 they can be kept for a person to look at.
 """

@@ -150,7 +150,7 @@ class StreamedAnswer:
             try:
                 await self._relay(stream)
             finally:
-                # The usage is noted also when the client has left the stream.
+                # The usage is noted even when the client has left the stream.
                 self._answer.usage = stream.translator.usage
                 stream.response.close()
             await self._finish(context, stream)

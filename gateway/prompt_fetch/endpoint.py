@@ -1,6 +1,6 @@
 """The calls by which applications fetch prompts, as Channels consumers past Django.
 
-A worker that knows the key answers from its snapshot, without I/O, also while all stores are away.
+A worker that knows the key answers from its snapshot, without I/O, even while all stores are away.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class ModelPrice(PriceFields):
 
 
 class CatalogPrice(PriceFields):
-    """The last price in each catalog. It is kept also where another source applies, as the fallback when that source is
+    """The last price in each catalog. It is kept even where another source applies, as the fallback when that source is
     removed."""
 
     source = models.CharField(max_length=10, choices=PriceSource)

@@ -93,7 +93,7 @@ class AccessTokens:
     def _done(self, account: str, task: asyncio.Task[AccessToken]) -> None:
         del self._fetching[account]
         if not task.cancelled():
-            # Reading the exception marks it as retrieved, also when nobody waits for the task any more.
+            # Reading the exception marks it as retrieved, even when nobody waits for the task any more.
             task.exception()
 
 

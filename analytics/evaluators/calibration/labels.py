@@ -80,7 +80,7 @@ def judged_of(project_id: UUID, version: KnownVersion, request_ids: Sequence[UUI
 
 
 def latest_model(project_id: UUID, version: KnownVersion) -> str:
-    """Returns the model that gave the newest score, also where nobody labelled the answer; empty where it is not
+    """Returns the model that gave the newest score, even where nobody labelled the answer; empty where it is not
     known."""
     if not version.definition.asks_a_model:
         return ""

@@ -29,7 +29,7 @@ _SECRET_FIELD = re.compile(r"(?i)api[-_]?key|secret|password|authorization|crede
 _REDACTED = "[redacted]"
 # A shorter value of a header may be an ordinary word, so it is not redacted.
 _MIN_HEADER_SECRET = 8
-# Six consecutive characters reveal a secret, so a text with them is redacted also when the provider shows only the
+# Six consecutive characters reveal a secret, so a text with them is redacted even when the provider shows only the
 # beginning or end.
 _MIN_REVEALING = 6
 # The pattern matches a word as long as a key can be; a word that contains a part of a secret is redacted as a whole.

@@ -1,5 +1,5 @@
 """Gives each tool call of a stream one index and one id, its id, type and name once, and arguments that are a JSON
-text, also where vendors repeat or omit them."""
+text, even where vendors repeat or omit them."""
 
 from __future__ import annotations
 
