@@ -10,6 +10,8 @@ from uuid import UUID
 import pytest
 
 from analytics.models import EvaluationTask, OnlineEvaluation
+from analytics.queries.variants import BASELINE, TARGET, ArmTotals
+from rollouts.comparison import metrics
 from rollouts.models import Rollout, RolloutEvaluation
 from rollouts.verdicts import evaluate
 from rollouts.verdicts.evaluate import EvaluationResult, evaluate_rollout
@@ -89,3 +91,11 @@ def judged(api: Api, log: RequestLog, monkeypatch: pytest.MonkeyPatch, still_clo
 @pytest.fixture
 def rule(api: Api) -> OnlineEvaluation:
     return matched(api.project, make_evaluator(api.project, name="says seven"))
+
+
+@pytest.fixture
+def totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request log counts nothing, and forecasts nothing."""
+    monkeypatch.setattr(metrics, "signals_of", lambda _: None)
+    monkeypatch.setattr(metrics, "arm_totals", lambda *_: {arm: ArmTotals(arm) for arm in (TARGET, BASELINE)})
+    monkeypatch.setattr(metrics, "outlook", lambda *_, **__: None)

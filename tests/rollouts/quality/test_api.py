@@ -11,9 +11,7 @@ from analytics.evaluators.services import NewVersion, add_version, change_evalua
 from analytics.models import OnlineEvaluation
 from analytics.models.online_evaluations import TaskState
 from analytics.online_evaluations.services import change_online_evaluation, delete_online_evaluation
-from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from core.models import AuditEntry
-from rollouts.comparison import metrics
 from rollouts.comparison.quality import NOT_SAMPLED
 from rollouts.models import Rollout, RolloutEvaluation
 from tests.factories.evaluators import make_evaluator
@@ -22,7 +20,7 @@ from tests.rollouts.quality.conftest import Judged
 from tests.rollouts.quality.tasks import matched
 from tests.rollouts.replay import replayed_figures
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("totals")]
 
 GOOD, BAD = [1.0] * 10, [0.0] * 10
 
@@ -32,14 +30,6 @@ def problems(api: Api, *entries: Any) -> dict[str, Any]:
     assert response.status_code == 400, response.content
     found: dict[str, Any] = response.json()["error"]["details"]
     return found
-
-
-@pytest.fixture(autouse=True)
-def totals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The request log counts nothing, and forecasts nothing."""
-    monkeypatch.setattr(metrics, "signals_of", lambda _: None)
-    monkeypatch.setattr(metrics, "arm_totals", lambda *_: {arm: ArmTotals(arm) for arm in (TARGET, BASELINE)})
-    monkeypatch.setattr(metrics, "outlook", lambda *_, **__: None)
 
 
 def test_create__without_quality__none(api: Api) -> None:

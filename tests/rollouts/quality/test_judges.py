@@ -185,6 +185,7 @@ def test_labels__that_find_no_difference__correct_a_judge_that_dislikes_the_targ
     assert one["status"] != "failing"
 
 
+@pytest.mark.usefixtures("totals")
 def test_label__that_is_due__its_minute_waits_and_a_later_change_changes_nothing(judged: Judged) -> None:
     sample = labelled(judged)
     rollout = judged.rollout(entry(sample), minutes_ago=20 * 24 * 60)

@@ -164,6 +164,7 @@ def test_missing_scores_of_both_arms__nothing_passes(judged: Judged, rule: Onlin
     assert "says seven@1 (too many scores are missing)" in sentence
 
 
+@pytest.mark.usefixtures("totals")
 def test_all_scores_missing__the_evaluator_says_so(judged: Judged, rule: OnlineEvaluation) -> None:
     rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id)})
     judged.requests(rollout, 40)
