@@ -144,7 +144,8 @@ def _numbers(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Iterator[tu
         yield "E by users", e_value(one["user_evidence"])
     if due := _both(one, "labels_due"):
         yield "Labels", f"{number(_both(one, 'labelled'))} of {number(due)} due"
-    yield "Labels waited for", number(awaited) if (awaited := _both(one, "labels_awaited")) else ""
+    if awaited := _both(one, "labels_awaited"):
+        yield "Labels waited for", number(awaited)
 
 
 def _both(one: Mapping[str, Any], name: str) -> int:
