@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from string import Template
 from typing import Any
 from uuid import UUID
 
+from benchmarks import payloads
 from benchmarks import report as machine_report
 from benchmarks.analytics_store import Store, store, wait_for_merges
 from benchmarks.django_setup import positive_number, set_up_django
@@ -32,12 +34,19 @@ _NO_INDEX, _LETTERS, _WORDS = "payloads_plain", "payloads_letters", "payloads_wo
 # The vocabulary of the product, filled from the table with the indexes of words.
 _VOCABULARY = """
 CREATE MATERIALIZED VIEW vocabulary_of_words_mv TO vocabulary AS
-SELECT project_id, $word AS word, toMonday(expires) AS week, count() AS occurrences, max(expires) AS drop_date
-FROM (SELECT project_id, drop_date AS expires, $words AS words FROM payloads_words) ARRAY JOIN words AS any_word
+SELECT project_id, $word AS word, toMonday(expires) AS week, sum(texts) AS occurrences, max(expires) AS drop_date
+FROM (
+    SELECT project_id, expires, texts, $words AS words
+    FROM (
+        SELECT project_id, drop_date AS expires, prompt, completion, count() AS texts FROM payloads_words
+        GROUP BY project_id, expires, prompt, completion
+    )
+) ARRAY JOIN words AS any_word
 GROUP BY project_id, word, week
 """
 
 _Kind = Callable[[random.Random, str], str]
+_Texts = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +96,12 @@ def _measure(options: argparse.Namespace, measured: Store) -> list[Searches]:
 
     migrate()
     chance = random.Random(options.seed)
-    paragraphs = _paragraphs(options.texts)
-    batches = list(_batches(options.rows, chance, paragraphs))
-    costs = {name: _cost(measured, name, batches, options.rows) for name in (_NO_INDEX, _LETTERS, _WORDS)}
+    _print_costs(measured, list(_batches(options.rows, chance, _equal_texts())), "all alike")
+    batches = list(_batches(options.rows, chance, _own_texts(chance, _paragraphs(options.texts))))
+    # The searches find the texts of this call, which is the last.
+    _print_costs(measured, batches, "none alike")
     texts = [row[4] + "\n" + row[5] for rows in batches for row in rows]
     found = []
-    print(*_cost_lines(costs, options.rows, statistics.mean(map(len, texts))), "", sep="\n", flush=True)
     print("| Fragment | letters ms | words ms | no index ms | words by letters | slowest, words | counts that differ |")
     print("|---|---|---|---|---|---|---|")
     for name, kind in _KINDS.items():
@@ -116,18 +125,33 @@ def _paragraphs(folder: Path | None) -> list[list[str]]:
     return [[line for line in lines if line.strip()] for lines in files]
 
 
-def _batches(rows: int, chance: random.Random, files: Sequence[list[str]]) -> Iterator[list[tuple[Any, ...]]]:
-    """Yields rows in the order of their times; each has the texts of one file, and a number of its own."""
+def _own_texts(chance: random.Random, files: Sequence[list[str]]) -> Iterator[_Texts]:
+    """Yields prompts and completions without end; each has the texts of one file, and a number of its own."""
     sizes = [len(lines) for lines in files]
+    while True:
+        lines = chance.choices(files, weights=sizes)[0]
+        prompt = f"user: {_text(chance, lines, _PROMPT)} order {chance.randrange(10**9)} {chance.getrandbits(64):016x}"
+        yield prompt, _text(chance, lines, _COMPLETION)
+
+
+def _equal_texts() -> Iterator[_Texts]:
+    """Yields the texts of `benchmarks.gateway` without end."""
+    from analytics.shipper.texts import completion_text, prompt_text
+
+    prompt = prompt_text(payloads.request_body(payloads.MODEL)).decode()
+    return repeat((prompt, completion_text(payloads.answer()).decode()))
+
+
+def _batches(rows: int, chance: random.Random, texts: Iterator[_Texts]) -> Iterator[list[tuple[Any, ...]]]:
+    """Yields rows in the order of their times."""
     start = datetime.now(UTC) - timedelta(milliseconds=rows)
     expiry = (start + timedelta(days=30)).date()
     made = []
     for number in range(rows):
-        lines = chance.choices(files, weights=sizes)[0]
-        prompt = f"user: {_text(chance, lines, _PROMPT)} order {chance.randrange(10**9)} {chance.getrandbits(64):016x}"
+        prompt, completion = next(texts)
         request = UUID(int=chance.getrandbits(128))
         when = start + timedelta(milliseconds=number)
-        made.append((_PROJECT, when, request, "", prompt, _text(chance, lines, _COMPLETION), expiry))
+        made.append((_PROJECT, when, request, "", prompt, completion, expiry))
         if len(made) == _BATCH_ROWS:
             yield made
             made = []
@@ -143,19 +167,28 @@ def _text(chance: random.Random, lines: Sequence[str], length: int) -> str:
     return " ".join(parts)[:length]
 
 
-def _cost(measured: Store, table: str, batches: Sequence[Sequence[tuple[Any, ...]]], rows: int) -> Cost:
-    """Fills a table like `payloads` with other indexes, and merges it into one part; with it the vocabulary."""
+def _print_costs(measured: Store, batches: Sequence[Sequence[tuple[Any, ...]]], alike: str) -> None:
+    """Fills all three tables, and prints what that cost."""
+    sizes = [len(row[4]) + len(row[5]) for rows in batches for row in rows]
+    costs = {name: _cost(measured, name, batches, len(sizes), alike) for name in (_NO_INDEX, _LETTERS, _WORDS)}
+    print(f"{len(sizes):,} rows of {statistics.mean(sizes):,.0f} characters, {alike}", "", sep="\n")
+    print(*_cost_lines(costs), "", sep="\n", flush=True)
+
+
+def _cost(measured: Store, table: str, batches: Sequence[Sequence[tuple[Any, ...]]], rows: int, name: str) -> Cost:
+    """Fills a table like `payloads` with other indexes, and merges it into one part; with it the vocabulary. `name`
+    tells apart the batches of several calls."""
     from analytics.clickhouse import client, text_index
     from benchmarks.text_index_of_letters import INDEXES
 
     stored = [table, "vocabulary"] if table == _WORDS else [table]
     client.execute(f"DROP TABLE IF EXISTS {table} SYNC")
     client.execute(f"CREATE TABLE {table} AS payloads")
-    for name in (*sorted(text_index.NAMES), "i_request"):
-        client.execute(f"ALTER TABLE {table} DROP INDEX {name}")
+    for index in (*sorted(text_index.NAMES), "i_request"):
+        client.execute(f"ALTER TABLE {table} DROP INDEX {index}")
     indexes = {_NO_INDEX: {}, _LETTERS: INDEXES, _WORDS: text_index.INDEXES}[table]
-    for name, clause in indexes.items():
-        client.execute(f"ALTER TABLE {table} ADD INDEX {name} {clause}")
+    for index, clause in indexes.items():
+        client.execute(f"ALTER TABLE {table} ADD INDEX {index} {clause}")
     if table == _WORDS:
         client.execute("TRUNCATE TABLE vocabulary")
         client.execute("DROP TABLE IF EXISTS vocabulary_of_words_mv SYNC")
@@ -163,7 +196,7 @@ def _cost(measured: Store, table: str, batches: Sequence[Sequence[tuple[Any, ...
     wait_for_merges()
     before = measured.cpu_seconds()
     for number, batch in enumerate(batches):
-        client.insert(table, _COLUMNS, batch, token=f"{table}.{number}")
+        client.insert(table, _COLUMNS, batch, token=f"{table}.{name}.{number}")
     inserted = measured.cpu_seconds()
     for one in stored:
         client.execute(f"OPTIMIZE TABLE {one} FINAL")
@@ -177,9 +210,7 @@ def _cost(measured: Store, table: str, batches: Sequence[Sequence[tuple[Any, ...
     return Cost((inserted - before) / rows * _MICROSECONDS, (merged - inserted) / rows * _MICROSECONDS, size / rows)
 
 
-def _cost_lines(costs: dict[str, Cost], rows: int, characters: float) -> Iterator[str]:
-    yield f"{rows:,} rows of {characters:,.0f} characters"
-    yield ""
+def _cost_lines(costs: dict[str, Cost]) -> Iterator[str]:
     yield "| Indexes | insert µs a row | merges µs a row | bytes on disk a row |"
     yield "|---|---|---|---|"
     for name, cost in costs.items():
