@@ -116,6 +116,9 @@ class EvaluationTask(models.Model):
     `label_due` says that a person is to label the answer, which is decided with the sample, by a share of
     `label_share`. `label` is what the first person said, from 0 to 1, the best, and counts in the minute of
     `labelled_at`.
+
+    The task of a request that was erased stays, because it is part of what was due. It has lost the request's id, in
+    whose place there is one that nothing else has.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -123,6 +126,7 @@ class EvaluationTask(models.Model):
     evaluation = models.ForeignKey(OnlineEvaluation, on_delete=models.CASCADE, related_name="tasks")
     version = models.ForeignKey(EvaluatorVersion, on_delete=models.CASCADE, related_name="+")
     request_id = models.UUIDField()
+    is_erased = models.BooleanField(default=False, db_default=False)
     requested_at = models.DateTimeField()
     prompt_config_id = models.UUIDField(null=True)
     prompt_version = models.PositiveIntegerField(default=0)

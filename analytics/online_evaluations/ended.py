@@ -133,7 +133,8 @@ def _is_open(now: datetime, *, with_labels: bool) -> Q:
 
 def _label_may_come(now: datetime) -> Q:
     """Returns the condition of tasks that have a score, and whose label nobody has given yet."""
-    return Q(state=TaskState.DONE, label_due=True, labelled_at=None, due_at__gt=now - LABEL_PATIENCE - _GRACE)
+    may_come = Q(labelled_at=None, is_erased=False, due_at__gt=now - LABEL_PATIENCE - _GRACE)
+    return may_come & Q(state=TaskState.DONE, label_due=True)
 
 
 def _once_each(rows: Sequence[EvaluationTask]) -> list[EvaluationTask]:

@@ -150,7 +150,8 @@ def backlog(limit: int) -> list[tuple[UUID, UUID, int, datetime]]:
 
 def _labels(tasks: QuerySet[EvaluationTask], now: datetime) -> dict[UUID, Labels]:
     """A label counts as due from the sample on, even while its answer has no score yet."""
-    is_open = Q(labelled_at=None, due_at__gt=now - LABEL_PATIENCE, state__in=(TaskState.DUE, TaskState.DONE))
+    may_come = Q(labelled_at=None, is_erased=False, due_at__gt=now - LABEL_PATIENCE)
+    is_open = may_come & Q(state__in=(TaskState.DUE, TaskState.DONE))
     given = Q(labelled_at__isnull=False)
     rows = tasks.values("evaluation_id").annotate(
         sampled=Count("pk"), open=Count("pk", filter=is_open), given=Count("pk", filter=given)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.utils import timezone
@@ -119,21 +120,19 @@ def delete_online_evaluation(*, project_id: UUID, evaluation_id: UUID, actor: st
 
 
 def forget_tasks_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
-    """Deletes the tasks of deleted requests with their labels; one that is being judged is skipped, so that no score
-    comes any more, and its money is settled. Returns how many there were."""
+    """Makes the tasks of deleted requests anonymous. They stay, so that what was due does not shrink by those who have
+    their requests deleted; what is due is skipped, also while it is judged, so that no score comes any more. Returns
+    how many there were."""
     ids = [str(request_id) for request_id in request_ids]
     forgotten = 0
     for some in chunks(ids):
         tasks = EvaluationTask.objects.filter(project_id=project_id, request_id__in=some)
-        # The worker that has one settles its money when the claim is found to be lost.
-        ended = {"state": TaskState.SKIPPED, "reason": SkipReason.NO_TEXT, "ended_at": timezone.now()}
         with transaction.atomic():
             # Locked in the order in which workers do, so that neither waits for the other.
-            found = dict(tasks.select_for_update().order_by("pk").values_list("pk", "claim"))
-            claimed = [pk for pk, claim in found.items() if claim is not None]
-            EvaluationTask.objects.filter(pk__in=found.keys() - set(claimed)).delete()
-            EvaluationTask.objects.filter(pk__in=claimed).update(label_due=False, label=None, labelled_at=None)
-            EvaluationTask.objects.filter(pk__in=claimed, state=TaskState.DUE).update(**ended)
+            found = list(tasks.select_for_update().order_by("pk"))
+            _make_anonymous(found, timezone.now())
+            changed = ["request_id", "is_erased", "state", "reason", "ended_at"]
+            EvaluationTask.objects.bulk_update(found, changed)
         forgotten += len(found)
     return forgotten
 
@@ -146,6 +145,16 @@ def delete_tasks_before(project_id: UUID, moment: datetime) -> int:
     gone = OnlineEvaluation.objects.for_project(project_id).filter(state=EvaluationState.DELETED, tasks=None)
     gone.filter(created_at__lt=moment).delete()
     return deleted
+
+
+def _make_anonymous(tasks: Iterable[EvaluationTask], now: datetime) -> None:
+    # Two evaluations may have the same answer due, which counts once.
+    ids: defaultdict[UUID, UUID] = defaultdict(uuid4)
+    for task in tasks:
+        task.request_id, task.is_erased = ids[task.request_id], True
+        if task.state == TaskState.DUE:
+            # The worker that has it settles its money when it finds that the task has ended.
+            task.state, task.reason, task.ended_at = TaskState.SKIPPED, SkipReason.NO_TEXT, now
 
 
 def _version(project_id: UUID, new: NewOnlineEvaluation) -> KnownVersion:

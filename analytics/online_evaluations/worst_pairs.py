@@ -22,14 +22,20 @@ class ScoredAnswer:
     request_id: UUID
     requested_at: datetime
     score: float
+    is_erased: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Answers of both arms to requests of one minute, of the same place in the order of its hashes."""
+    """Answers of both arms to requests of one minute, of the same place in the order of its hashes. Of one that was
+    erased there is nothing to show."""
 
     target: ScoredAnswer
     baseline: ScoredAnswer
+
+    @property
+    def is_there(self) -> bool:
+        return not (self.target.is_erased or self.baseline.is_erased)
 
     @property
     def difference(self) -> float:
@@ -43,7 +49,7 @@ def worst_pairs(rollout_id: UUID, version_id: UUID, *, limit: int = SHOWN) -> li
     lowest = done.filter(variant=TARGET).order_by("score", "-due_at", "position")
     minutes = set(lowest.values_list("due_at", "rollout_stage")[:_CANDIDATES])
     pairs = _pairs(done.filter(_any_of(minutes)).order_by("due_at", "position", "pk")) if minutes else []
-    worse = [pair for pair in pairs if pair.difference < 0]
+    worse = [pair for pair in pairs if pair.difference < 0 and pair.is_there]
     worse.sort(key=lambda pair: (pair.difference, -pair.target.requested_at.timestamp()))
     return worse[:limit]
 
@@ -75,7 +81,7 @@ def _pairs(rows: Iterable[EvaluationTask]) -> list[Pair]:
         arms = cells.setdefault((row.due_at, row.rollout_stage), {TARGET: {}, BASELINE: {}})
         if row.variant in arms and row.score is not None:
             # Two online evaluations may have the same answer due.
-            answer = ScoredAnswer(row.request_id, row.requested_at, row.score)
+            answer = ScoredAnswer(row.request_id, row.requested_at, row.score, row.is_erased)
             arms[row.variant].setdefault(row.request_id, answer)
     return [
         Pair(own, theirs)

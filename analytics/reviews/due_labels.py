@@ -164,7 +164,7 @@ def hidden_items(queue: ReviewQueue, items: Iterable[ReviewItem]) -> set[UUID]:
 
 def _waiting_labels(project_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
     """Returns the scored answers whose label is due and still counts, in queues or not."""
-    tasks = EvaluationTask.objects.filter(project_id=project_id, state=TaskState.DONE)
+    tasks = EvaluationTask.objects.filter(project_id=project_id, state=TaskState.DONE, is_erased=False)
     return tasks.filter(label_due=True, labelled_at=None, due_at__gt=now - LABEL_PATIENCE)
 
 

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
+from analytics.online_evaluations.ended import ended_tasks
 from rollouts.evaluation import MinuteCounts, State, from_json, replay
 from rollouts.evaluation.quality import Basis, QualityMinute, QualityState, replay_quality
 from rollouts.models import Rollout, RolloutMinute, RolloutQuality, RolloutQualityMinute
 from rollouts.quality.entries import evaluators_of
 from rollouts.verdicts.figures import verdict_at, verdict_figures
+from rollouts.verdicts.quality.minutes import minutes_of
 from rollouts.verdicts.quality.reading import QualityReading
 
 
@@ -40,6 +44,21 @@ def replayed_figures(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, 
         segments=figures.get("segments", ()),
         quality=quality,
     )
+
+
+def minutes_of_tasks(rollout: Rollout, through: datetime) -> list[QualityMinute]:
+    """Returns the minutes before `through` that follow from the tasks alone: those of random allocation, up to what was
+    said of judges that drifted."""
+    assert rollout.started_at is not None
+    began = rollout.started_at.replace(second=0, microsecond=0)
+    evaluators = evaluators_of(rollout)
+    found: list[QualityMinute] = []
+    for basis in Basis:
+        titles = {one.version_id: one.title for one in evaluators if one.statistics.basis is basis}
+        with_labels = basis is Basis.LABELS
+        ended = ended_tasks(rollout.pk, titles, began, through, with_labels=with_labels, now=timezone.now())
+        found += minutes_of(basis, ended.tasks, titles, None)
+    return found
 
 
 def replayed_quality(rollout: Rollout, through: Mapping[str, str]) -> QualityReading:

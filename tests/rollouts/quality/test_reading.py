@@ -11,12 +11,15 @@ from django.utils import timezone
 
 from analytics.models import EvaluationTask, OnlineEvaluation
 from analytics.models.online_evaluations import TaskState
+from analytics.online_evaluations.ended import counts_by_arm
+from analytics.online_evaluations.services import forget_tasks_of
+from analytics.reviews.due_labels import free_labels
 from core.models import Project
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import from_json
 from rollouts.evaluation.quality import QualityMinute, QualityState, replay_quality
 from rollouts.models import Rollout, RolloutEvaluation, RolloutQuality, RolloutQualityMinute
-from rollouts.quality.entries import QualityEntry
+from rollouts.quality.entries import QualityEntry, evaluators_of
 from rollouts.states import Stage
 from rollouts.verdicts import evaluate
 from rollouts.verdicts.evaluate import evaluate_rollout
@@ -27,6 +30,7 @@ from tests.factories.online_evaluations import MINUTE
 from tests.factories.prompts import make_config
 from tests.rollouts.automatic import automatic
 from tests.rollouts.quality.tasks import matched, sampled
+from tests.rollouts.replay import minutes_of_tasks
 from tests.rollouts.request_log import RequestLog, this_minute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock", "log")]
@@ -113,6 +117,53 @@ def test_minutes__that_ended__taken_once_and_replayed(rollout: Rollout, evaluati
     [state] = one.evaluators.values()
     assert len(state.open_target) + len(state.open_baseline) == 6
     assert one.last_minute == int(this_minute().timestamp()) // 60 - 28
+
+
+def test_minutes__of_requests_that_are_erased__follow_from_what_is_left_of_their_tasks(
+    rollout: Rollout, evaluation: OnlineEvaluation
+) -> None:
+    taken_before = sampled(rollout, evaluation, 30, target=[1.0, 0.5, None], baseline=[1.0, None, 0.25])
+    waiting = sampled(rollout, evaluation, 12, target=[1.0, 0.5], baseline=[0.75])
+    [due] = sampled(rollout, evaluation, 12, baseline=[None], state=TaskState.DUE, reason="", ended_at=None)
+    look(rollout)
+    first = minutes(rollout)
+    assert taken(rollout) == [(30, 1, 3, 3)]
+
+    erased = [one.request_id for one in (*taken_before[::2], waiting[0], due)]
+    assert forget_tasks_of(rollout.project_id, erased) == 5
+    look(rollout)
+
+    assert not EvaluationTask.objects.filter(request_id__in=erased).exists()
+    assert minutes(rollout)[:1] == first
+    assert sorted(scores(rollout)[6:], key=str) == [0.5, 0.75, 1.0, None]
+    assert minutes_of_tasks(rollout, this_minute()) == minutes(rollout)
+    replayed(rollout)
+    [version] = evaluators_of(rollout)
+    counts = counts_by_arm(rollout.pk, [version.version_id], timezone.now())[version.version_id, "baseline"]
+    assert (counts.due, counts.done, counts.missing) == (5, 3, {"no_text": 2})
+
+
+def test_label__of_a_request_that_is_erased__is_missing_at_once_and_one_that_was_given_stays(project: Project) -> None:
+    sample = matched(project, label_share=1.0)
+    rollout = running(project, sample, minutes_ago=3 * 24 * 60)
+    two_days_ago = 2 * 24 * 60
+    given, waiting = sampled(
+        rollout, sample, two_days_ago, target=[1.0], baseline=[1.0], label_due=True, label_share=1.0
+    )
+    labelled_at = given.due_at + MINUTE
+    EvaluationTask.objects.filter(pk=given.pk).update(label=0.0, labelled_at=labelled_at)
+    look(rollout)
+    assert minutes(rollout) == []
+
+    forget_tasks_of(project.pk, [given.request_id, waiting.request_id])
+    look(rollout)
+
+    [found] = minutes(rollout)
+    [tasks] = found.evaluators.values()
+    [own], [other] = tasks.target.tasks, tasks.baseline.tasks
+    assert (own.label_due, own.label, other.label_due, other.label) == (True, 0.0, True, None)
+    assert minutes_of_tasks(rollout, this_minute()) == [found]
+    assert not free_labels(project.pk, timezone.now()).exists()
 
 
 def test_task_that_is_due__its_minute_and_those_after_it_wait(rollout: Rollout, evaluation: OnlineEvaluation) -> None:

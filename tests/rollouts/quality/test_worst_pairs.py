@@ -6,6 +6,7 @@ import pytest
 
 from analytics.models import EvaluationTask, OnlineEvaluation
 from analytics.online_evaluations.selectors import version_of
+from analytics.online_evaluations.services import forget_tasks_of
 from analytics.online_evaluations.worst_pairs import Pair, worst_pairs
 from rollouts.models import Rollout
 from tests.factories.rollouts import make_rollout
@@ -50,6 +51,16 @@ def test_pairs__in_order_of_hashes_within_a_minute__largest_losses_first(
     assert scores(pairs) == [(0.0, 1.0), (0.0, 1.0), (0.5, 1.0), (0.0, 0.25)]
     assert pairs[0].target.requested_at > pairs[1].target.requested_at
     assert scores(found(rollout, evaluation, limit=1)) == [(0.0, 1.0)]
+
+
+def test_pairs__with_an_answer_that_was_erased__are_not_shown_and_others_stay_as_they_were(
+    rollout: Rollout, evaluation: OnlineEvaluation
+) -> None:
+    rows = sampled(rollout, evaluation, 5, target=[0.5, 0.0], baseline=[1.0, 0.25])
+    in_order(rows)
+    forget_tasks_of(rollout.project_id, [rows[0].request_id])
+
+    assert scores(found(rollout, evaluation)) == [(0.0, 0.25)]
 
 
 def test_pairs__without_a_partner_a_score_or_of_another_stage__are_none(
