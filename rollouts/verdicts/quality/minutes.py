@@ -48,9 +48,25 @@ def with_drifted(minutes: Sequence[QualityMinute], drifted: Collection[str]) -> 
     """Returns the minutes, in the first of which these evaluators are said to have drifted."""
     if not minutes or not drifted:
         return list(minutes)
-    first = minutes[0]
-    said = {title: replace(first.evaluators.get(title, EvaluatorTasks()), drifted=True) for title in sorted(drifted)}
-    return [replace(first, evaluators={**first.evaluators, **said}), *minutes[1:]]
+    return [_drifted(minutes[0], drifted), *minutes[1:]]
+
+
+def with_other_shares(
+    minutes: Sequence[QualityMinute], tasks: Iterable[EndedTask], shares: Mapping[UUID, tuple[str, float | None]]
+) -> list[QualityMinute]:
+    """Returns the minutes, where each says which evaluators have tasks of another share of labels than theirs, on which
+    rests what corrects their scores: these are as if they had drifted. `shares` are title and share by version."""
+    others: dict[Cell, set[str]] = {}
+    for task in tasks:
+        title, share = shares[task.version_id]
+        if task.label_share != share:
+            others.setdefault(_cell(task), set()).add(title)
+    return [_drifted(one, others.get((one.minute, one.stage), ())) for one in minutes]
+
+
+def _drifted(minute: QualityMinute, titles: Collection[str]) -> QualityMinute:
+    said = {title: replace(minute.evaluators.get(title, EvaluatorTasks()), drifted=True) for title in sorted(titles)}
+    return replace(minute, evaluators={**minute.evaluators, **said})
 
 
 def _cell(task: EndedTask) -> Cell:

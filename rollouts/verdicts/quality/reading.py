@@ -23,7 +23,7 @@ from rollouts.evaluation import from_json, to_json
 from rollouts.evaluation.quality import Basis, QualityMinute, QualityState, initial_quality, replay_quality
 from rollouts.models import Rollout, RolloutQuality, RolloutQualityMinute, RolloutStage
 from rollouts.quality.entries import RolloutEvaluator, evaluators_of
-from rollouts.verdicts.quality.minutes import minutes_of, with_all_users, with_drifted
+from rollouts.verdicts.quality.minutes import minutes_of, with_all_users, with_drifted, with_other_shares
 from rollouts.verdicts.quality.users import Users, UsersByTitle
 
 _CALIBRATED_EVERY = timedelta(hours=1)
@@ -71,11 +71,11 @@ def read_quality(
         own = [one for one in evaluators if one.statistics.basis is basis]
         tasks, until = _ended(rollout, own, basis, stages, through.get(basis, began), now)
         found = minutes_of(basis, tasks, {one.version_id: one.title for one in own}, _buckets(rollout, tasks))
-        drifted = _with_another_share(own, tasks) if basis is Basis.LABELS else set()
+        if basis is Basis.LABELS:
+            found = with_other_shares(found, tasks, {one.version_id: (one.title, one.label_share) for one in own})
         if found and now - calibrated_at.get(basis, began) >= _CALIBRATED_EVERY:
-            drifted |= _drifted(rollout, own, state)
+            found = with_drifted(found, _drifted(rollout, own, state))
             calibrated_at[basis] = now
-        found = with_drifted(found, drifted)
         if state.sticky:
             users, found = with_all_users(users, found, weights)
         minutes += found
@@ -168,13 +168,6 @@ def _buckets(rollout: Rollout, tasks: Sequence[EndedTask]) -> Mapping[UUID, int]
     if rollout.allocation_type == AllocationType.RANDOM or not tasks:
         return None
     return buckets_of(rollout.project_id, {one.request_id: one.requested_at for one in tasks})
-
-
-def _with_another_share(evaluators: Sequence[RolloutEvaluator], tasks: Sequence[EndedTask]) -> set[str]:
-    """Returns the titles of the evaluators whose share of labels was changed: what corrects the scores rests on it."""
-    shares = {one.version_id: one.label_share for one in evaluators}
-    changed = {one.version_id for one in tasks if one.label_share != shares[one.version_id]}
-    return {one.title for one in evaluators if one.version_id in changed}
 
 
 def _drifted(rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: QualityState) -> set[str]:

@@ -222,6 +222,37 @@ def test_labels__of_another_share_in_the_middle__the_evaluator_decides_nothing_a
     assert (one["drifted"], one["pairs"]) == (True, 0)
 
 
+def test_label_share__changed_in_the_middle__judges_up_to_the_change_however_late_anybody_looks(
+    judged: Judged,
+) -> None:
+    sample = labelled(judged)
+    rollout = judged.rollout(entry(sample), minutes_ago=20 * 24 * 60)
+    judged.requests(rollout, 40)
+    long_ago = 10 * 24 * 60
+    judged.scores(rollout, sample, range(long_ago + 9, long_ago, -1), GOOD, GOOD, label_share=0.5)
+    path, change = f"/api/llm/online-evaluations/{sample.pk}", {"label_share": 0.2}
+    assert judged.api.client.patch(path, change, format="json").json()["label_share"] == 0.2
+    judged.scores(rollout, sample, range(long_ago, long_ago - 9, -1), BAD, GOOD, label_share=0.2)
+    judged.scores(rollout, sample, range(long_ago - 9, long_ago - 20, -1), BAD, GOOD, label_share=0.5)
+    judged.look(rollout)
+    [one] = figures_of(rollout)["quality"]["evaluators"]
+    assert (one["drifted"], one["pairs"], one["status"]) == (True, 90, "inconclusive")
+
+
+@pytest.mark.parametrize("share", [None, 0])
+def test_label_share__changed_in_the_middle_of_a_rollout_without_labels__changes_nothing(
+    judged: Judged, judge: OnlineEvaluation, share: float | None
+) -> None:
+    stands(judged, State.CALIBRATED, 0.6)
+    rollout = judged.rollout(entry(judge, label_share=share))
+    judged.requests(rollout, 40)
+    judged.scores(rollout, judge, range(40, 38, -1), BAD, GOOD)
+    judged.scores(rollout, judge, range(38, 36, -1), BAD, GOOD, label_share=0.2, label_due=True)
+    judged.look(rollout)
+    [one] = figures_of(rollout)["quality"]["evaluators"]
+    assert (rollout.status, one["drifted"], one["pairs"]) == ("rolled_back", False, 40)
+
+
 def test_label_share__of_0__does_not_wait_for_labels(judged: Judged) -> None:
     sample = labelled(judged)
     rollout = judged.rollout(entry(sample, label_share=0))
