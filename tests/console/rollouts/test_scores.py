@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("totals")]
         (3, 3, {}, "3 of 3 due judged"),
         (5, 3, {}, "3 of 5 due judged; 2 to be judged"),
         (96, 84, {"no_text": 3, "judge_failed": 9}, "84 of 96 due judged, 12 missing: judge failed 9, no text 3"),
-        (1_000, 998, {"budget": 1}, "998 of 1,000 due judged, 1 missing: budget 1; 1 to be judged"),
+        (1_000, 998, {"budget": 1}, "998 of 1,000 due judged, 1 missing: budget spent 1; 1 to be judged"),
     ],
 )
 def test_counted(due: int, done: int, missing: dict[str, int], text: str) -> None:
