@@ -119,10 +119,8 @@ def progress_of_several(evaluations: Iterable[OnlineEvaluation]) -> dict[UUID, P
     oldest = dict(due.values_list("evaluation_id").annotate(oldest=Min("due_at")))
     costs = dict(tasks.filter(ended_at__gte=moment - _DAY).values_list("evaluation_id").annotate(cost=Sum("cost_usd")))
     months = EvaluationBudget.objects.filter(evaluation__in=ids, month=month_of(moment))
-    by_month, unused = (
-        {month.evaluation_id: month for month in months},
-        EvaluationBudget(spent_usd=NOTHING, reserved_usd=NOTHING),
-    )
+    by_month = {month.evaluation_id: month for month in months}
+    unused = EvaluationBudget(spent_usd=NOTHING, reserved_usd=NOTHING)
     labels = _labels(tasks.filter(label_due=True), moment)
     return {
         one: Progress(

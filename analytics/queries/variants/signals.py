@@ -17,8 +17,10 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.queries import visible
 from analytics.queries.bad_ratings import OWN_SOURCES
+from analytics.queries.request_cursor import RequestCursor, key_parameters
 from analytics.queries.variants.outcomes import ANSWERED, IN_TIME, OF_ROLLOUT
 from analytics.queries.word_overlap import word_overlap
+from core.chunks import chunks
 
 SAMPLE = 2_000
 """About so many answers of each arm are looked at where a session has to be read."""
@@ -32,7 +34,6 @@ _LOOKED_AT_AFTER = timedelta(days=1)
 # Texts are kept for 90 days at most, and previews of them longer.
 _TEXTS_KEPT = timedelta(days=89)
 _MAX_HASH = 2**64 - 1
-_KEYS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,10 +261,9 @@ def _is_same(first: _Text | None, second: _Text | None) -> bool:
 
 
 def _texts(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[UUID, _Text]:
-    ids, found = sorted(arrived, key=lambda one: arrived[one]), dict[UUID, _Text]()
-    for start in range(0, len(ids), _KEYS_AT_ONCE):
-        some = ids[start : start + _KEYS_AT_ONCE]
-        params = {"project": project_id, "ids": [str(one) for one in some], "times": [arrived[one] for one in some]}
+    keys, found = [RequestCursor(ts, request_id) for request_id, ts in arrived.items()], dict[UUID, _Text]()
+    for some in chunks(sorted(keys, key=lambda key: key.ts)):
+        params = {"project": project_id, **key_parameters(some)}
         rows = visible.query(
             f"SELECT request_id, is_last, text FROM ({_TEXTS})", params, row=_Text, name="variants.signals.texts"
         )
