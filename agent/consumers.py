@@ -11,7 +11,6 @@ import uuid
 from channels.consumer import AsyncConsumer
 from django.conf import settings
 from rest_framework.exceptions import MethodNotAllowed
-from typing_extensions import override
 
 from agent.refusals import refuse
 from agent.turn.admission import AdmittedChat, begin_chat, read_call
@@ -34,7 +33,6 @@ _RESTARTING = "The service is restarting and stopped the agent; ask again."
 
 
 class ChatConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Replaces Channels' own loop, which hands over one message at a time and waits for its handler: it would
         notice that the client left only when the answer is complete."""

@@ -7,7 +7,6 @@ import uuid
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -54,7 +53,6 @@ class Conversation(models.Model):
         ordering = ["-updated_at", "-id"]
         indexes = [models.Index(fields=["project", "-updated_at", "-id"], name="conversation_by_time")]
 
-    @override
     def __str__(self) -> str:
         return self.title or f"conversation {self.pk}"
 
@@ -89,7 +87,6 @@ class Message(models.Model):
             models.CheckConstraint(condition=Q(sequence__gte=1), name="message_sequence_from_1"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.role} {self.sequence} of {self.conversation_id}"
 
@@ -103,6 +100,5 @@ class Panel(models.Model):
         verbose_name = "chat"
         verbose_name_plural = "ask the agent"
 
-    @override
     def __str__(self) -> str:
         return "chat"

@@ -9,7 +9,6 @@ from typing import Any
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 from agent.models import TITLE_CHARACTERS, Conversation, Message
 from agent.worker.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES, PAGE_DATA_DEPTH
@@ -75,7 +74,6 @@ class PageDataField(serializers.Field[dict[str, Any], Any, dict[str, Any], Any])
         "size": f"Larger than {PAGE_DATA_BYTES} bytes of JSON.",
     }
 
-    @override
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
             self.fail("invalid")
@@ -99,7 +97,6 @@ class PageDataField(serializers.Field[dict[str, Any], Any, dict[str, Any], Any])
                 return
         self.fail("depth")
 
-    @override
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
         return value
 

@@ -9,7 +9,6 @@ from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from typing_extensions import override
 
 from agent import selectors, services
 from agent.serializers import ConversationMessageSerializer, ConversationSerializer, NewConversationSerializer
@@ -37,7 +36,6 @@ class ConversationViewSet(ProjectViewSet):
     lookup_value_converter = "uuid"
     pagination_class = ConversationPages
 
-    @override
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuses every call when the project's agent is switched off."""
         super().initial(request, *args, **kwargs)

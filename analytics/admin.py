@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern
-from typing_extensions import override
 
 from analytics.identifiers import gateway_id
 from analytics.models import Deletion, Evaluator, EvaluatorVersion, Feedback, Requests, Score, TraceDestination
@@ -33,7 +32,6 @@ class _ReadOnlyAdmin(RightsAdmin):
     # `text` is the name of the field that holds a text of people or models.
     text: ClassVar[str]
 
-    @override
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = list(super().get_fields(request, obj))
         return fields if self.permits(request, Right.READ_CONTENT, obj) else [f for f in fields if f != self.text]
@@ -70,7 +68,6 @@ class FeedbackAdmin(_ReadOnlyAdmin):
         "copy_due_at",
     ]  # fmt: skip
 
-    @override
     def get_list_display(self, request: HttpRequest) -> Any:
         score, session, *others = super().get_list_display(request)
         return [score, session, _text_start(request), *others]
@@ -146,7 +143,6 @@ class RequestsAdmin(RightsAdmin):
     # The model has no rows that lead to a project, so the pages ask for projects themselves.
     project_lookup = ""
 
-    @override
     def get_urls(self) -> list[URLPattern]:
         """Returns no pages: `analytics_requests_changelist` is one of the console."""
         return []

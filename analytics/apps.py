@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from typing_extensions import override
 
 
 class AnalyticsConfig(AppConfig):
     name = "analytics"
     default_auto_field = "django.db.models.BigAutoField"
 
-    @override
     def ready(self) -> None:
         from analytics.queries import lookup  # noqa: F401 - registers itself; needs the app's models

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import httptools
-from typing_extensions import override
 
 from benchmarks import payloads
 
@@ -78,20 +77,17 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # The cast is needed because uvloop's transports are no subclass of asyncio's.
         self._transport = cast(asyncio.Transport, transport)
         self._on_idle(self)
 
-    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         if self._exchange is not None:
             self._finish("connection lost")
         self._on_lost(self)
 
-    @override
     def data_received(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)

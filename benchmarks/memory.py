@@ -17,8 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import payloads, processes, report
 from benchmarks.gateway import mock_upstream
 from benchmarks.propagation import OursManaged
@@ -39,7 +37,6 @@ class OursWhole(OursManaged):
     sandbox: ClassVar[bool] = True
     _started: tuple[list[str], dict[str, str] | None]
 
-    @override
     def _launch(self, command: list[str], ready: str, environment: dict[str, str] | None = None) -> None:
         self._started = command, environment
         super()._launch(command, ready, environment)

@@ -19,7 +19,6 @@ from typing import Any, cast
 
 import httptools
 import uvloop
-from typing_extensions import override
 
 from benchmarks import payloads
 
@@ -118,18 +117,15 @@ class MockProtocol(asyncio.Protocol):
         self._body: list[bytes] = []
         self._streaming = False
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # The cast is needed because uvloop's transports are no subclass of asyncio's.
         self.transport = cast(asyncio.Transport, transport)
 
-    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None
         if self._streaming:
             self._stats.streams_aborted += 1
 
-    @override
     def data_received(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)

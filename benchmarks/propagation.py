@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 
 import psutil
 from tqdm import tqdm
-from typing_extensions import override
 
 from benchmarks import report
 from benchmarks.gateway import mock_upstream
@@ -45,7 +44,6 @@ class OursManaged(Ours):
     workers: ClassVar[int] = _WORKERS
     headers: dict[str, str]
 
-    @override
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
         super()._prepare(api, mock_port, headers)
         self.headers = headers

@@ -17,7 +17,6 @@ from typing import cast
 
 import httptools
 import uvloop
-from typing_extensions import override
 
 from integrations.providers.base import UpstreamRequest
 from integrations.transport.aiohttp_client import AiohttpTransport
@@ -43,11 +42,9 @@ class Upstream(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport | None = None
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
-    @override
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 

@@ -1,12 +1,10 @@
 from django.apps import AppConfig
-from typing_extensions import override
 
 
 class ConfigConfig(AppConfig):
     name = "config"
     default_auto_field = "django.db.models.BigAutoField"
 
-    @override
     def ready(self) -> None:
         from config.prompt_usage import usage_by_version  # Django's checks need all apps to be loaded.
         from prompts.usage import read_usage_from

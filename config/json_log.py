@@ -25,7 +25,6 @@ from types import TracebackType
 from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter as LibraryFormatter
-from typing_extensions import override
 
 from config import env
 
@@ -53,7 +52,6 @@ class JsonFormatter(LibraryFormatter):
             timestamp="ts",
         )
 
-    @override
     def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
         super().add_fields(log_data, record, message_dict)
         log_data.setdefault("role", role)
@@ -80,7 +78,6 @@ class JsonLines(io.TextIOWrapper):
         if self._rest:
             self.write("\n")
 
-    @override
     def write(self, text: str) -> int:
         *lines, self._rest = (self._rest + text).split("\n")
         super().write("".join(f"{as_json(line, role, self._level)}\n" for line in lines if line))

@@ -11,7 +11,6 @@ from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from typing_extensions import override
 
 from core.fleet.hosts import state_of
 from core.models import ApiKey, Host, Membership, Project
@@ -35,7 +34,6 @@ class ProjectAdmin(RightsAdmin):
     search_fields = ["name", "id"]
     readonly_fields = ["id", "created_at"]
 
-    @override
     def save_model(self, request: HttpRequest, obj: Project, form: forms.ModelForm[Project], change: bool) -> None:
         if change:
             super().save_model(request, obj, form, change)

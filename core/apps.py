@@ -2,14 +2,12 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 from django.urls import register_converter
-from typing_extensions import override
 
 
 class CoreConfig(AppConfig):
     name = "core"
     default_auto_field = "django.db.models.BigAutoField"
 
-    @override
     def ready(self) -> None:
         from core.audit import recording  # needs all apps loaded
         from core.http.paths import SlashedConverter

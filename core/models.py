@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django_otp.models import Device, ThrottlingMixin
-from typing_extensions import override
 
 from core.caller_limits import MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES
 from core.fleet.tables import Host as Host  # Django looks for models in this module
@@ -30,7 +29,6 @@ class Project(models.Model):
     class Meta:
         ordering = ["name"]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -70,7 +68,6 @@ class Team(Limited):
         ordering = ["name"]
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_team_of_a_name")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -106,7 +103,6 @@ class ApiKey(Limited):
         ordering = ["-created_at", "-id"]
         verbose_name = "API key"
 
-    @override
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
 
@@ -132,7 +128,6 @@ class Membership(models.Model):
         verbose_name = "member"
         constraints = [models.UniqueConstraint(fields=["project", "user"], name="one_role_in_a_project")]
 
-    @override
     def __str__(self) -> str:
         return f"{self.user}, {self.get_role_display()} of {self.project}"
 
@@ -149,7 +144,6 @@ class TeamMember(models.Model):
         ordering = ["id"]
         constraints = [models.UniqueConstraint(fields=["team", "membership"], name="once_in_a_team")]
 
-    @override
     def __str__(self) -> str:
         return f"{self.membership.user}, {'lead' if self.is_lead else 'member'} of {self.team}"
 
@@ -171,7 +165,6 @@ class SignInIdentity(models.Model):
         verbose_name_plural = "sign-in identities"
         constraints = [models.UniqueConstraint(fields=["provider", "subject"], name="one_account_for_an_identity")]
 
-    @override
     def __str__(self) -> str:
         return f"{self.user} at {self.provider}"
 
@@ -197,7 +190,6 @@ class SecondFactor(ThrottlingMixin, Device):  # type: ignore[misc]  # django-otp
     class Meta:
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return str(self.user)
 
@@ -217,7 +209,6 @@ class RecoveryCode(models.Model):
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["user", "code_hash"], name="a_recovery_code_once")]
 
-    @override
     def __str__(self) -> str:
         return f"a recovery code of {self.user}"
 
@@ -235,7 +226,6 @@ class EncryptionCanary(models.Model):
     class Meta:
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return "canary"
 
@@ -249,7 +239,6 @@ class FirstKey(models.Model):
     class Meta:
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return str(self.api_key)
 
@@ -290,6 +279,5 @@ class AuditEntry(models.Model):
             models.Index(fields=["project", "created_at"], name="audit_of_project_by_time"),
         ]
 
-    @override
     def __str__(self) -> str:
         return self.summary

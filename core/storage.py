@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from typing_extensions import override
-
 _NOT_THERE = {"404", "NoSuchKey", "NotFound"}
 
 
@@ -72,27 +70,22 @@ class Folder(Place):
         self.path = path
         self.address = str(path)
 
-    @override
     def within(self, name: str) -> Folder:
         return Folder(self.path / name)
 
-    @override
     def folders(self) -> list[str]:
         with _told(self.address):
             return sorted(entry.name for entry in self.path.iterdir() if entry.is_dir()) if self.path.exists() else []
 
-    @override
     def read(self, name: str) -> bytes | None:
         with _told(self.address):
             file = self.path / name
             return file.read_bytes() if file.is_file() else None
 
-    @override
     def write(self, name: str, content: bytes) -> None:
         with self._drafted(name) as draft:
             draft.write_bytes(content)
 
-    @override
     def put(self, source: Path, name: str) -> None:
         with self._drafted(name) as draft:
             shutil.move(source, draft)  # A file of another disk is copied.
@@ -109,22 +102,18 @@ class Folder(Place):
                 os.fsync(written.fileno())
             draft.replace(target)
 
-    @override
     def fetch(self, name: str, into: Path) -> Path:
         return self.path / name
 
-    @override
     def sizes(self, name: str) -> dict[str, int]:
         root = self.path / name
         with _told(self.address):
             return {str(file.relative_to(root)): file.stat().st_size for file in root.rglob("*") if file.is_file()}
 
-    @override
     def delete(self, name: str) -> None:
         with _told(self.address):
             (self.path / name).unlink(missing_ok=True)
 
-    @override
     def remove(self, name: str) -> None:
         with _told(self.address):
             shutil.rmtree(self.path / name)
@@ -138,14 +127,12 @@ class Bucket(Place):
             self._client = self._session.client("s3")
         self.address = f"s3://{bucket}/{prefix}".rstrip("/")
 
-    @override
     def within(self, name: str) -> Bucket:
         return Bucket(self.bucket, self.key(name), self._session)
 
     def key(self, name: str) -> str:
         return f"{self.prefix}/{name}".strip("/")
 
-    @override
     def folders(self) -> list[str]:
         start = f"{self.prefix}/" if self.prefix else ""
         with _told_objects(self.address):
@@ -155,7 +142,6 @@ class Bucket(Place):
             found = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
         return sorted(prefix.removeprefix(start).strip("/") for prefix in found)
 
-    @override
     def read(self, name: str) -> bytes | None:
         with _told_objects(f"{self.address}/{name}"):
             try:
@@ -164,18 +150,15 @@ class Bucket(Place):
             except self._client.exceptions.NoSuchKey:
                 return None
 
-    @override
     def write(self, name: str, content: bytes) -> None:
         with _told_objects(f"{self.address}/{name}"):
             self._client.put_object(Bucket=self.bucket, Key=self.key(name), Body=content)
 
-    @override
     def put(self, source: Path, name: str) -> None:
         with _told_objects(f"{self.address}/{name}"):
             self._client.upload_file(str(source), self.bucket, self.key(name))
         source.unlink()
 
-    @override
     def fetch(self, name: str, into: Path) -> Path:
         from botocore.exceptions import ClientError
 
@@ -189,7 +172,6 @@ class Bucket(Place):
                     raise
         return target
 
-    @override
     def sizes(self, name: str) -> dict[str, int]:
         start = f"{self.key(name)}/" if self.key(name) else ""
         with _told_objects(self.address):
@@ -198,12 +180,10 @@ class Bucket(Place):
                 entry["Key"].removeprefix(start): entry["Size"] for page in pages for entry in page.get("Contents", [])
             }
 
-    @override
     def delete(self, name: str) -> None:
         with _told_objects(self.address):
             self._client.delete_object(Bucket=self.bucket, Key=self.key(name))
 
-    @override
     def remove(self, name: str) -> None:
         for file in self.sizes(name):
             self.delete(f"{name}/{file}")

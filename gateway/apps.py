@@ -1,12 +1,10 @@
 from django.apps import AppConfig
-from typing_extensions import override
 
 
 class GatewayConfig(AppConfig):
     name = "gateway"
     default_auto_field = "django.db.models.BigAutoField"
 
-    @override
     def ready(self) -> None:
         # Models can be imported only once all apps are loaded.
         from analytics.online_evaluations import default_budget, judge_cost

@@ -7,7 +7,6 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from django.conf import settings
-from typing_extensions import override
 
 from analytics.telemetry.operation_names import ROOT, operation_names
 from core.errors import ApplicationError, NotFoundError
@@ -50,7 +49,6 @@ class SurfaceConsumer(SharedConsumer):
         self.path = operation_names(surface.operation).route.removeprefix(ROOT)
         self._reply = reply_of(surface)
 
-    @override
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         reply = self._reply(send, new_request_id())
         reply.writer = scope.get("extensions", _NO_EXTENSIONS).get(RESPONSE_WRITER)
@@ -85,7 +83,6 @@ SURFACES: Final = tuple(map(SurfaceConsumer, _IN_ORDER))
 class GeminiConsumer(SharedConsumer):
     """POST of the Gemini API, whose addresses name the model and the method."""
 
-    @override
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         request_id = new_request_id()
         try:
@@ -109,7 +106,6 @@ GEMINI_CONSUMER: Final = GeminiConsumer()
 class StoredResponse(SharedConsumer):
     """GET and DELETE /api/gateway/v1/responses/{id}"""
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _refuse(send, NotFoundError("The gateway keeps no responses: it forwards them, and each is read once"))
 
@@ -121,7 +117,6 @@ class Models(SharedConsumer):
     def __init__(self, form: ModelForm | None = None) -> None:
         self._form = form
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         form = self._form or _form_for(scope["headers"])
         reply = reply_of(_SURFACES_OF_FORMS[form])(send, new_request_id())
@@ -156,7 +151,6 @@ _SURFACES_OF_FORMS: Final[Mapping[ModelForm, Surface]] = {"openai": CHAT, "anthr
 class BaseAddress(SharedConsumer):
     """GET /api/gateway, the base address of Anthropic's clients. Claude Code asks by HEAD whether it is there."""
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = Reply(send, new_request_id())
         try:
@@ -174,7 +168,6 @@ class UnknownPath(SharedConsumer):
     def __init__(self, surface: Surface | None = None) -> None:
         self._surface = surface
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         surface = self._surface or _SURFACES_OF_FORMS[_form_for(scope["headers"])]
         await reply_of(surface)(send, new_request_id()).error(NotFoundError(f"The gateway has no {scope['path']}"))
@@ -184,7 +177,6 @@ class Health(SharedConsumer):
     """GET /healthz: answers while this worker's event loop runs and its spool is open, and depends on no other
     service."""
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         runtime = current_runtime()
         await Reply(send, new_request_id()).json({"status": "ok", "in_flight": len(runtime.inflight)})

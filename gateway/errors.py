@@ -31,8 +31,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from typing_extensions import override
-
 from core.errors import (
     ApplicationError,
     BodyTooLargeError,
@@ -78,7 +76,6 @@ class WithProviderError(ApplicationError):
             "error": failure.details or {"message": failure.message},
         }
 
-    @override
     def envelope(self) -> dict[str, dict[str, Any]]:
         return {"error": {**super().envelope()["error"], "provider_error": self.provider_error}}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -42,7 +41,6 @@ class GatewaySettings(models.Model):
         ordering = ["project_id"]
         verbose_name = verbose_name_plural = "gateway settings"
 
-    @override
     def __str__(self) -> str:
         return f"Gateway settings of {self.project_id}"
 
@@ -76,7 +74,6 @@ class SettingsChange(models.Model):
         verbose_name = "change of settings"
         verbose_name_plural = "changes of settings"
 
-    @override
     def __str__(self) -> str:
         return f"{', '.join(self.changes)} by {self.actor}"
 
@@ -90,6 +87,5 @@ class Playground(models.Model):
         verbose_name = "playground"
         verbose_name_plural = "playground"
 
-    @override
     def __str__(self) -> str:
         return "playground"

@@ -6,7 +6,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.keys.serializers import MAX_ID
 from core.wire.parameters import Parameters
@@ -47,7 +46,6 @@ class SettingsSerializer(BodySerializer):
             for warning in settings_warnings(row)
         ]
 
-    @override
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
         warnings = fields.pop("warnings")

@@ -1,12 +1,10 @@
 from django.apps import AppConfig
-from typing_extensions import override
 
 
 class IntegrationsConfig(AppConfig):
     name = "integrations"
     default_auto_field = "django.db.models.BigAutoField"
 
-    @override
     def ready(self) -> None:
         # Models can be imported only after Django has loaded the apps, which is now.
         from core.signals import project_created

@@ -9,7 +9,6 @@ from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import F, Q, UniqueConstraint, Value
 from django.db.models.functions import Coalesce, NullIf
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -91,17 +90,14 @@ class ProviderIntegration(models.Model):
             ),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.name} of {self.project_id}"
 
-    @override
     def save(self, *args: Any, **options: Any) -> None:
         self.name = self.name or self.provider
         super().save(*args, **options)
 
     @classmethod
-    @override
     def from_db(cls, *args: Any, **options: Any) -> Self:
         row = super().from_db(*args, **options)
         if row.__dict__.get("name") == "" and "provider" in row.__dict__:
@@ -129,6 +125,5 @@ class ProviderModelList(models.Model):
     tried_at = models.DateTimeField(db_index=True)
     listed_at = models.DateTimeField(null=True, blank=True)
 
-    @override
     def __str__(self) -> str:
         return f"models of integration {self.integration_id}"

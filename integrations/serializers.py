@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.wire.serializers import BodySerializer, StrictSerializer
 from integrations.access.checked_deployments import MAX_ENTRIES, MAX_MODEL_CHARACTERS, NUMBERS
@@ -25,7 +24,6 @@ class IntegrationSerializer(serializers.Serializer[Any]):
     """The fields of an integration in answers. `api_key` is masked, and a masked key that is sent back leaves the
     stored key unchanged."""
 
-    @override
     def to_representation(self, instance: ProviderIntegration) -> dict[str, Any]:
         shown = {
             "name": instance.name,

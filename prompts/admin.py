@@ -6,7 +6,6 @@ from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
-from typing_extensions import override
 
 from core.site.admin import RightsAdmin
 from prompts.content.messages import written_out
@@ -23,7 +22,6 @@ class PromptConfigAdmin(RightsAdmin):
     fields = ("project", "name", "description", "active_version", "version_count", "has_active_rollout", "updated_at")
     readonly_fields = fields
 
-    @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromptConfig]:
         configs: QuerySet[PromptConfig] = super().get_queryset(request)
         return configs.annotate(version_count=Count("versions"))

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from typing_extensions import override
 
 
 class PromptsConfig(AppConfig):
     name = "prompts"
     default_auto_field = "django.db.models.BigAutoField"
 
-    @override
     def ready(self) -> None:
         from prompts import selectors  # noqa: F401 - registers what finds by id and name; needs the app's models

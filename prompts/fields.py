@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from typing_extensions import override
 
 if TYPE_CHECKING:
     AnyTextField = models.TextField[Any, Any]  # Field is generic only in the type stubs.
@@ -21,18 +20,15 @@ class OrderedJSONField(AnyTextField):
     _pyi_private_set_type: Any
     _pyi_private_get_type: Any
 
-    @override
     def get_prep_value(self, value: Any) -> str | None:
         return None if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False)
 
     def from_db_value(self, value: str | None, *_: Any) -> Any:
         return None if value is None else json.loads(value)
 
-    @override
     def to_python(self, value: Any) -> Any:
         return value
 
-    @override
     def value_to_string(self, obj: models.Model) -> Any:
         # `dumpdata` calls this method for the value itself, which `loaddata` passes to `to_python`.
         return self.value_from_object(obj)

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Q
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -48,7 +47,6 @@ class PromptConfig(models.Model):
         ordering = ["project_id", "name"]
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_prompt_config_per_name")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -80,11 +78,9 @@ class PromptVersion(models.Model):
         ordering = ["config_id", "-number"]
         constraints = [models.UniqueConstraint(fields=["config", "number"], name="one_prompt_version_per_number")]
 
-    @override
     def __str__(self) -> str:
         return f"version {self.number}"
 
-    @override
     def save(self, *args: Any, **kwargs: Any) -> None:
         _refuse_change(self)
         super().save(*args, **kwargs)
@@ -119,11 +115,9 @@ class PromptActivation(models.Model):
             )
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.kind} {self.created_at:%Y-%m-%d %H:%M:%S}"
 
-    @override
     def save(self, *args: Any, **kwargs: Any) -> None:
         _refuse_change(self)
         super().save(*args, **kwargs)
@@ -143,7 +137,6 @@ class PromptLabel(models.Model):
         ordering = ["config_id", "name"]
         constraints = [models.UniqueConstraint(fields=["config", "name"], name="one_prompt_label_per_name")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -163,11 +156,9 @@ class PromptLabelMove(models.Model):
     class Meta:
         ordering = ["config_id", "-id"]
 
-    @override
     def __str__(self) -> str:
         return f"{self.label} {self.created_at:%Y-%m-%d %H:%M:%S}"
 
-    @override
     def save(self, *args: Any, **kwargs: Any) -> None:
         _refuse_change(self)
         super().save(*args, **kwargs)

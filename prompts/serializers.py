@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.wire.fields import NumberField
 from core.wire.serializers import BodySerializer, StrictSerializer
@@ -140,7 +139,6 @@ class _VersionFields(StrictSerializer):
         max_length=COMMIT_MESSAGE_CHARACTERS, required=False, allow_blank=True, allow_null=True
     )
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs.get("system_prompt") is None and not attrs.get("messages"):
             raise serializers.ValidationError({"system_prompt": "This field is required."}, code="required")
@@ -244,7 +242,6 @@ class ImportedConfigSerializer(_ConfigFields):
         child=ImportedLabelSerializer(), max_length=_MAX_IMPORTED_LABELS, required=False, default=list
     )
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         numbers = [version["version_number"] for version in attrs["versions"]]
         if len(set(numbers)) != len(numbers):

@@ -8,7 +8,6 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from typing_extensions import override
 
 from core.site.admin import RightsAdmin
 from rollouts.models import Rollout
@@ -27,18 +26,15 @@ class RolloutAdmin(RightsAdmin):
     # The action that deletes several would delete active rollouts, too.
     actions = None
 
-    @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Rollout]:
         rollouts = super().get_queryset(request).select_related(*self.list_select_related)
         return rollouts.defer("evaluation__initial", "evaluation__state").prefetch_related("stages")
 
-    @override
     def has_delete_permission(self, request: HttpRequest, obj: Rollout | None = None) -> bool:
         """An active rollout decides what its config serves, so it has to be ended before it is deleted."""
         ended = obj is None or Status(obj.status).is_terminal
         return ended and super().has_delete_permission(request, obj)
 
-    @override
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:

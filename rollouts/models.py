@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -95,7 +94,6 @@ class Rollout(models.Model):
             models.CheckConstraint(condition=~Q(target_version=F("baseline_version")), name="rollout_moves_somewhere"),
         ]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -117,7 +115,6 @@ class RolloutStage(models.Model):
         ordering = ["rollout_id", "number"]
         constraints = [models.UniqueConstraint(fields=["rollout", "number"], name="one_rollout_stage_per_number")]
 
-    @override
     def __str__(self) -> str:
         return f"stage {self.number}: {self.weight} %"
 
@@ -146,11 +143,9 @@ class RolloutTransition(models.Model):
     class Meta:
         ordering = ["rollout_id", "id"]
 
-    @override
     def __str__(self) -> str:
         return f"{self.action} {self.created_at:%Y-%m-%d %H:%M:%S}"
 
-    @override
     def save(self, *args: Any, **kwargs: Any) -> None:
         if not self._state.adding:
             raise TypeError("A RolloutTransition is never changed once it is stored")
@@ -188,7 +183,6 @@ class RolloutEvaluation(models.Model):
     class Meta:
         ordering = ["rollout_id"]
 
-    @override
     def __str__(self) -> str:
         return f"evaluation of {self.rollout_id}"
 
@@ -212,7 +206,6 @@ class RolloutWatch(models.Model):
     class Meta:
         ordering = ["rollout_id"]
 
-    @override
     def __str__(self) -> str:
         return f"watch of {self.rollout_id}"
 
@@ -230,7 +223,6 @@ class RolloutMinute(models.Model):
         ordering = ["rollout_id", "minute", "stage"]
         constraints = [models.UniqueConstraint(fields=["rollout", "minute", "stage"], name="one_rollout_minute")]
 
-    @override
     def __str__(self) -> str:
         return f"{self.minute:%Y-%m-%d %H:%M} stage {self.stage}"
 
@@ -259,7 +251,6 @@ class RolloutQuality(models.Model):
         ordering = ["rollout_id"]
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return f"quality of {self.rollout_id}"
 
@@ -281,6 +272,5 @@ class RolloutQualityMinute(models.Model):
             models.UniqueConstraint(fields=["rollout", "basis", "minute", "stage"], name="one_rollout_quality_minute")
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.basis} of {self.minute:%Y-%m-%d %H:%M} stage {self.stage}"

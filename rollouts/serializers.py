@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.wire.fields import MoneyField, NumberField
 from core.wire.serializers import BodySerializer, StrictSerializer
@@ -72,7 +71,6 @@ class TransitionSerializer(serializers.ModelSerializer[RolloutTransition]):
 class RolloutListSerializer(serializers.ListSerializer[Rollout]):
     """Rollouts whose gates are looked up together."""
 
-    @override
     def to_representation(self, data: Any) -> Any:
         rows = list(data)
         each: Any = self.child
@@ -153,7 +151,6 @@ class PolicySerializer(StrictSerializer):
     """The action of an automatic rollout for each failing metric, and how much more expensive the target may be
     (0.25 is a quarter)."""
 
-    @override
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         actions = [action.value for action in Action]
         return {
@@ -191,7 +188,6 @@ class QualityEntrySerializer(StrictSerializer):
         help_text="That of the online evaluation, or 0 to judge scores without waiting for people's labels.",
     )
 
-    @override
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         # The name is an attribute of every field.
         required = serializers.BooleanField(

@@ -12,7 +12,6 @@ from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from typing_extensions import override
 
 from core.api.viewsets import ProjectViewSet
 from core.http.arrival import arrived_at
@@ -55,7 +54,6 @@ class RolloutViewSet(ProjectViewSet):
     filterset_class = RolloutFilter
     requested_at: datetime
 
-    @override
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         # The time of the call counts: of two simultaneous promotions, the later one must not advance another stage.
         self.requested_at = arrived_at(request)

@@ -11,8 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import override
-
 _PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DIR = (_PROJECT / os.environ.get("SHARED_DIR", "../shared")).resolve()
 OPENAI_DIALECT = "openai.chat_completions"
@@ -46,7 +44,6 @@ class Recording:
     body: bytes
     request_headers: Mapping[str, str]
 
-    @override
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit, urlunsplit
 
-from typing_extensions import override
-
 _CHUNK_BYTES = 65_536
 
 
@@ -40,7 +38,6 @@ class _Connection(socketserver.BaseRequestHandler):
     server: _Proxy
     request: socket.socket
 
-    @override
     def handle(self) -> None:
         with socket.create_connection(next(self.server.upstreams)) as upstream:
             self.server.sockets |= {self.request, upstream}

@@ -13,7 +13,6 @@ from typing import Any
 
 from django.conf import settings
 from rest_framework.exceptions import MethodNotAllowed
-from typing_extensions import override
 
 from agent.mcp.admission import Client, admit
 from agent.refusals import refuse
@@ -41,7 +40,6 @@ Exchange = Callable[[dict[str, Any], Client, str, bytes, Send], Awaitable[None]]
 class McpConsumer(SharedConsumer):
     """The MCP server."""
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = Reply(send, uuid.uuid4().hex)
         watch: ClientWatch | None = None

@@ -14,7 +14,6 @@ from django.http import HttpRequest, HttpResponseNotAllowed, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from typing_extensions import override
 
 from agent.models import Panel
 from agent.panel.links import links_of
@@ -45,7 +44,6 @@ class PanelAdmin(PageAdmin):
     template = "admin/agent/panel/page.html"
     title = "Ask the agent"
 
-    @override
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         return [
@@ -54,7 +52,6 @@ class PanelAdmin(PageAdmin):
             path("rendered/", view(self.render), name="agent_panel_rendered"),
         ]
 
-    @override
     def details(self, request: HttpRequest) -> dict[str, Any]:
         origin = origin_of(self.admin_site, request, request.GET.get("from", ""))
         project = self._project(request, origin)

@@ -14,7 +14,6 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
-from typing_extensions import override
 
 CHARACTERS = 24_000
 """Of one text. The worst one of that length takes a second, an answer a few milliseconds."""
@@ -121,7 +120,6 @@ def _is_elsewhere(url: str) -> bool:
 
 
 class _Parser(MarkdownIt):
-    @override
     def validateLink(self, url: str) -> bool:
         """Refuses an address without a host, which would be one of this service, where the reader is signed in."""
         return _is_elsewhere(url)

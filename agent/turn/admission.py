@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.utils import timezone
 from rest_framework.renderers import BaseRenderer, JSONRenderer
-from typing_extensions import override
 
 from agent.errors import NoAgentModelError, NoConversationError
 from agent.models import Role
@@ -38,7 +37,6 @@ class EventStreamRenderer(BaseRenderer):
     media_type = "text/event-stream"
     format = "events"
 
-    @override
     def render(self, data: Any, *args: Any, **kwargs: Any) -> Any:
         return data
 

@@ -15,7 +15,6 @@ import jsonschema_rs
 import msgspec
 import re2
 from msgspec import Meta
-from typing_extensions import override
 
 from analytics.models.evaluators import EvaluatorType
 from core.errors import ValidationError
@@ -71,7 +70,6 @@ class JsonSchema(Definition, frozen=True, tag="json_schema"):
 
     schema: dict[str, Any] | None = None
 
-    @override
     def check(self) -> None:
         if self.schema is None:
             return
@@ -93,7 +91,6 @@ class Contains(Definition, frozen=True, tag="contains"):
     negated: bool = False
 
     @property
-    @override
     def needs_expected(self) -> bool:
         return self.value is None
 
@@ -105,7 +102,6 @@ class Regex(Definition, frozen=True, tag="regex"):
     ignore_case: bool = False
     negated: bool = False
 
-    @override
     def check(self) -> None:
         try:
             compiled(self.pattern, ignore_case=self.ignore_case)
@@ -119,7 +115,6 @@ class Equals(Definition, frozen=True, tag="equals"):
     ignore_case: bool = False
 
     @property
-    @override
     def needs_expected(self) -> bool:
         return True
 
@@ -132,7 +127,6 @@ class NumericWithin(Definition, frozen=True, tag="numeric_within"):
     relative: Annotated[float, Meta(ge=0)] | None = None
 
     @property
-    @override
     def needs_expected(self) -> bool:
         return True
 
@@ -145,7 +139,6 @@ class ToolCall(Definition, frozen=True, tag="tool_call"):
     arguments: Literal["ignored", "contained", "equal"] = "contained"
 
     @property
-    @override
     def needs_expected(self) -> bool:
         return self.name is None
 
@@ -157,7 +150,6 @@ class Length(Definition, frozen=True, tag="length"):
     minimum: Annotated[int, Meta(ge=0)] | None = None
     maximum: Annotated[int, Meta(ge=0)] | None = None
 
-    @override
     def check(self) -> None:
         if self.minimum is None and self.maximum is None:
             raise _invalid("minimum", "A minimum or a maximum is needed.")
@@ -186,7 +178,6 @@ class Similarity(Definition, frozen=True, tag="similarity"):
     model: Annotated[str, Meta(min_length=1, max_length=512)]
 
     @property
-    @override
     def needs_expected(self) -> bool:
         return True
 
@@ -216,7 +207,6 @@ class Judge(Definition, frozen=True, tag="judge"):
     model: _Model = ""
     sees_expected: bool = True
 
-    @override
     def check(self) -> None:
         _unique("criteria", [criterion.name for criterion in self.criteria])
         for place, criterion in enumerate(self.criteria):
@@ -235,7 +225,6 @@ class Pairwise(Definition, frozen=True, tag="pairwise"):
     sees_expected: bool = True
 
     @property
-    @override
     def scores_alone(self) -> bool:
         return False
 
@@ -246,7 +235,6 @@ class UserFeedback(Definition, frozen=True, tag="user_feedback"):
     waits: ClassVar[timedelta] = timedelta(hours=24)
 
     @property
-    @override
     def evaluator_type(self) -> EvaluatorType:
         return EvaluatorType.USER
 

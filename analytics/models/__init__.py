@@ -10,7 +10,6 @@ import uuid
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from typing_extensions import override
 
 from analytics.models.dashboards import Chart as Chart
 from analytics.models.dashboards import ChartKind as ChartKind
@@ -76,7 +75,6 @@ class Requests(models.Model):
         verbose_name = "request"
         verbose_name_plural = "requests"
 
-    @override
     def __str__(self) -> str:
         return "request log"
 
@@ -131,7 +129,6 @@ class Score(models.Model):
             models.Index(fields=["copy_due_at"], condition=Q(copy_due_at__isnull=False), name="score_to_copy"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.score_name} of {self.request_id}"
 
@@ -180,7 +177,6 @@ class Feedback(models.Model):
             models.Index(fields=["copy_due_at"], condition=Q(copy_due_at__isnull=False), name="feedback_to_copy"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"feedback on {self.session_id}"
 
@@ -199,7 +195,6 @@ class CopyWithdrawal(models.Model):
     class Meta:
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return f"{self.table} {self.row_id}"
 
@@ -214,7 +209,6 @@ class RepairLease(models.Model):
     class Meta:
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return f"repair of {self.project_id}"
 
@@ -247,7 +241,6 @@ class SavedView(models.Model):
             models.UniqueConstraint(fields=["project", "owner", "page", "name"], name="one_view_per_name"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.page}: {self.name}"
 
@@ -299,7 +292,6 @@ class Deletion(models.Model):
             models.Index(fields=["project", "subject_hash"], name="deletion_by_subject"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"deletion of {self.kind} {self.subject or self.subject_hash[:12]}"
 
@@ -318,7 +310,6 @@ class DeletionBatch(models.Model):
     class Meta:
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return f"batch of {self.deletion_id}"
 
@@ -340,6 +331,5 @@ class DeletionReference(models.Model):
             models.UniqueConstraint(fields=["deletion", "reference"], name="one_reference_per_deletion"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"reference of {self.deletion_id}"

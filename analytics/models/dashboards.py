@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -33,7 +32,6 @@ class Dashboard(models.Model):
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["project", "owner", "name"], name="one_dashboard_per_name")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -67,6 +65,5 @@ class Chart(models.Model):
         ordering = ["position", "id"]
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return self.title

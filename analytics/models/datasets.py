@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -66,7 +65,6 @@ class Dataset(models.Model):
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_dataset_per_name")]
         indexes = [models.Index(fields=["project", "-updated_at", "-id"], name="dataset_by_time")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -86,7 +84,6 @@ class DatasetVersion(models.Model):
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["dataset", "number"], name="one_dataset_version_per_number")]
 
-    @override
     def __str__(self) -> str:
         return f"version {self.number} of {self.dataset_id}"
 
@@ -140,7 +137,6 @@ class DatasetItem(models.Model):
             models.Index(fields=["dataset", "retained_from"], name="dataset_item_by_expiry"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.position} of {self.dataset_id}"
 

@@ -6,7 +6,6 @@ import uuid
 
 from django.db import models
 from django.utils import timezone
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -67,7 +66,6 @@ class Comment(Discussed):
             models.Index(fields=["project", "subject_at"], name="comment_by_expiry"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"comment on a {self.kind}"
 
@@ -89,7 +87,6 @@ class Mention(models.Model):
         constraints = [models.UniqueConstraint(fields=["comment", "username"], name="one_mention_in_a_comment")]
         indexes = [models.Index(fields=["username"], name="mention_by_name")]
 
-    @override
     def __str__(self) -> str:
         return f"mention of {self.username}"
 
@@ -115,6 +112,5 @@ class Assignment(Discussed):
             models.Index(fields=["project", "subject_at"], name="assignment_by_expiry"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"assignment of a {self.kind}"

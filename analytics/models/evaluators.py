@@ -6,7 +6,6 @@ import uuid
 from enum import StrEnum
 
 from django.db import models
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -52,7 +51,6 @@ class Evaluator(models.Model):
         ordering = ["name", "id"]
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_evaluator_per_name")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -78,6 +76,5 @@ class EvaluatorVersion(models.Model):
         ordering = ["evaluator_id", "-number"]
         constraints = [models.UniqueConstraint(fields=["evaluator", "number"], name="one_evaluator_version_per_number")]
 
-    @override
     def __str__(self) -> str:
         return f"version {self.number}"

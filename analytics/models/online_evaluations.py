@@ -7,7 +7,6 @@ import uuid
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from typing_extensions import override
 
 from analytics.models.evaluators import Evaluator, EvaluatorVersion
 from core.models import Project
@@ -77,7 +76,6 @@ class OnlineEvaluation(models.Model):
         default_permissions = ()
         indexes = [models.Index(fields=["project", "-created_at"], name="online_evaluations_of_project")]
 
-    @override
     def __str__(self) -> str:
         return f"online evaluation {self.pk}"
 
@@ -101,7 +99,6 @@ class EvaluationBudget(models.Model):
             models.UniqueConstraint(fields=["evaluation", "month"], name="one_evaluation_budget_per_month"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.month:%Y-%m}"
 
@@ -184,6 +181,5 @@ class EvaluationTask(models.Model):
             ),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"evaluation of {self.request_id}"

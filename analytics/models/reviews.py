@@ -6,7 +6,6 @@ import uuid
 
 from django.db import models
 from django.utils import timezone
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -83,7 +82,6 @@ class ReviewQueue(models.Model):
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_review_queue_per_name")]
         indexes = [models.Index(fields=["project", "-created_at", "-id"], name="review_queue_by_time")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -135,6 +133,5 @@ class ReviewItem(models.Model):
             models.Index(fields=["request_id"], name="review_item_by_request"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.position} of {self.queue_id}"

@@ -6,7 +6,6 @@ import uuid
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -43,7 +42,6 @@ class TraceDestination(models.Model):
         ordering = ["name", "id"]
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_trace_destination_per_name")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -72,6 +70,5 @@ class TraceDestinationStatus(models.Model):
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["destination", "host"], name="one_trace_status_per_host")]
 
-    @override
     def __str__(self) -> str:
         return f"{self.destination_id} on {self.host}"

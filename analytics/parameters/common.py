@@ -7,7 +7,6 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from typing_extensions import override
 
 from analytics.queries.request_cursor import RequestCursor, parse_cursor
 from analytics.queries.session_filters import SessionFilter
@@ -39,7 +38,6 @@ class RangeParameters(Parameters):
     start_date = TimeField(required=False)
     end_date = TimeField(required=False, end_of_day=True)
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         start, end = attrs.get("start_date"), attrs.get("end_date")
         if start and end and start > end:

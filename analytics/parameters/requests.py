@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.parameters.common import OperationField, RangeParameters
 from analytics.parameters.request_cursors import MAX_CURSOR_CHARACTERS, decode_cursor
@@ -98,13 +97,11 @@ class RequestParameters(RangeParameters):
     min_ttft_ms = _Number()
     max_ttft_ms = _Number()
 
-    @override
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         values = {name: ValuesField(make()) for name, make in _SEVERAL.items()}
         others = {f"{_NOT}{name}": ValuesField(make()) for name, make in _SEVERAL.items()}
         return {**values, **others, **super().get_fields()}
 
-    @override
     def to_internal_value(self, data: Any) -> Any:
         return super().to_internal_value(values_by_name(data, SEVERAL) if isinstance(data, Mapping) else data)
 
@@ -164,7 +161,6 @@ class SearchBody(BodySerializer):
             raise serializers.ValidationError(f"Must hold at most {MAXIMUM_TERMS} words and quoted parts.")
         return terms
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         start, end = attrs.get("start_time"), attrs.get("end_time")
         if start and end and start > end:

@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 MAX_VALUES = 100
 _MAX_PARAMETERS = 200
@@ -25,11 +24,9 @@ class ValuesField(serializers.ListField):
     def __init__(self, child: serializers.Field[Any, Any, Any, Any]) -> None:
         super().__init__(child=child, required=False)
 
-    @override
     def get_value(self, dictionary: Any) -> Any:
         return dictionary.get(self.field_name, serializers.empty)
 
-    @override
     def to_internal_value(self, data: Any) -> tuple[Any, ...]:  # type: ignore[override]  # a tuple can be hashed
         given = [value for value in _several(data) if value != ""]
         if len(given) > MAX_VALUES:
@@ -46,7 +43,6 @@ class TextsField(serializers.Field[Any, Any, Any, Any]):
         super().__init__()
         self._text = serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=max_length)
 
-    @override
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, list):
             return [self._text.run_validation(value) for value in data]

@@ -9,8 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from typing_extensions import override
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # 16 digits of microseconds reach to the year 2286, which the store's times have.
@@ -22,7 +20,6 @@ class RequestCursor:
     ts: datetime
     request_id: UUID
 
-    @override
     def __str__(self) -> str:
         return f"{(self.ts - _EPOCH) // _MICROSECOND}-{self.request_id.hex}"
 

@@ -15,7 +15,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from typing_extensions import override
 
 from analytics.queries import visible
 from analytics.queries.session_filters import SessionFilter, conditions_of
@@ -39,7 +38,6 @@ class SessionCursor:
     session_hash: int
     is_back: bool = False
 
-    @override
     def __str__(self) -> str:
         return f"{'-' if self.is_back else ''}{(self.ended_at - _EPOCH) // _MICROSECOND}-{self.session_hash}"
 

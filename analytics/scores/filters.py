@@ -9,7 +9,6 @@ from django import forms
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from rest_framework.exceptions import ValidationError
-from typing_extensions import override
 
 from analytics.identifiers import canonical_request_id
 from analytics.models import EVALUATOR_CHARACTERS, REQUEST_ID_CHARACTERS, SCORE_NAME_CHARACTERS, Score, ScoreType
@@ -23,7 +22,6 @@ class _TimeFormField(forms.Field):
         self._time = TimeField(end_of_day=end_of_day)
         super().__init__(**options)
 
-    @override
     def to_python(self, value: Any) -> datetime | None:
         if value in self.empty_values:
             return None
@@ -38,7 +36,6 @@ class TimeFilter(filters.Filter):  # type: ignore[misc]  # the package has no ty
 
 
 class _RangeForm(forms.Form):
-    @override
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         start, end = cleaned.get("start_date"), cleaned.get("end_date")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.figures.filters import filters_of, groups_of
 from analytics.figures.registry import Figure, FigureUnit
@@ -24,7 +23,6 @@ class FilterField(TextsField):
     def __init__(self) -> None:
         super().__init__(_MAX_FILTER_CHARACTERS)
 
-    @override
     def to_representation(self, value: Any) -> Any:
         return value
 
@@ -121,7 +119,6 @@ class NewChartSerializer(ChartChangeSerializer):
     kind = serializers.ChoiceField(choices=ChartKind.choices)
     figures = serializers.ListField(child=serializers.CharField(max_length=100), help_text="Names of `listFigures`.")
 
-    @override
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
         # A new chart stands behind the others.

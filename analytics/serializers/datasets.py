@@ -8,7 +8,6 @@ from uuid import UUID
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.datasets.errors import InvalidItemError
 from analytics.datasets.items import MAX_TAG_CHARACTERS, MAX_TAGS, NewItem, read_item, read_tags, require_storable
@@ -90,14 +89,12 @@ class NewDatasetSerializer(DatasetChangeSerializer):
 class ItemField(serializers.Field[Any, Any, Any, Any]):
     """An item, as a line of a file has it."""
 
-    @override
     def to_internal_value(self, data: Any) -> NewItem:
         try:
             return read_item(data)
         except InvalidItemError as error:
             raise serializers.ValidationError(_at(error)) from None
 
-    @override
     def to_representation(self, value: Any) -> Any:
         return value
 
@@ -106,14 +103,12 @@ class ItemField(serializers.Field[Any, Any, Any, Any]):
     {"type": "array", "maxItems": MAX_TAGS, "items": {"type": "string", "maxLength": MAX_TAG_CHARACTERS}}
 )
 class TagsField(serializers.Field[Any, Any, Any, Any]):
-    @override
     def to_internal_value(self, data: Any) -> list[str]:
         try:
             return read_tags(data)
         except InvalidItemError as error:
             raise serializers.ValidationError(_at(error, "tags")) from None
 
-    @override
     def to_representation(self, value: Any) -> Any:
         return value
 
@@ -174,7 +169,6 @@ class FromRequestsSerializer(OptionsSerializer):
     def validate_filter(self, value: dict[str, Any]) -> dict[str, Any]:
         return checked_filter(value)
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "filter" in attrs and "request_ids" in attrs:
             raise serializers.ValidationError({"request_ids": "Cannot be given beside filter."})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.discussions.subject import Subject, subject_request, subject_session
 from analytics.models import SESSION_ID_CHARACTERS
@@ -34,7 +33,6 @@ class _SubjectBody(BodySerializer, _SubjectFields):
 
     is_needed = True
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "request_id" in attrs and "session_id" in attrs:
             raise serializers.ValidationError({"session_id": "Name a request or a session, not both."})
@@ -50,7 +48,6 @@ class _SubjectBody(BodySerializer, _SubjectFields):
 
 
 class _SubjectParameters(Parameters, _SubjectFields):
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "request_id" in attrs and "session_id" in attrs:
             raise serializers.ValidationError({"session_id": "Name a request or a session, not both."})

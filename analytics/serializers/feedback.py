@@ -6,7 +6,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.models import FEEDBACK_CHARACTERS, MAX_FEEDBACK, MIN_FEEDBACK
 from analytics.scores.feedback_tokens import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS
@@ -19,13 +18,11 @@ class FeedbackScoreField(serializers.Field[int, Any, int, Any]):
 
     default_error_messages = {"invalid": f"Must be a whole number from {MIN_FEEDBACK} to {MAX_FEEDBACK}."}
 
-    @override
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, bool) or not isinstance(data, int) or not MIN_FEEDBACK <= data <= MAX_FEEDBACK:
             self.fail("invalid")
         return data
 
-    @override
     def to_representation(self, value: int) -> int:
         return value
 
@@ -47,7 +44,6 @@ class NewFeedbackSerializer(BodySerializer):
         help_text="True: the answer to the request of `request_id` was edited before it was used.",
     )
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         score, text, request_id = attrs.get("score"), attrs.get("text") or "", attrs.get("request_id")
         edited = attrs.get("edited") or False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.evaluators.services import MAX_VERSIONS
 from analytics.models.online_evaluations import EvaluationState
@@ -112,7 +111,6 @@ class NewOnlineEvaluationSerializer(_Fields):
     )
     label_share = _label_share_field(default=None)
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         require_both_arms(attrs["filter"], matched=attrs["matched"])
         return attrs

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.models import REASON_CHARACTERS, SCORE_LABEL_CHARACTERS, SCORE_NAME_CHARACTERS
 from analytics.models.reviews import (
@@ -85,7 +84,6 @@ class NewReviewQueueSerializer(BodySerializer):
         RequestParameters(data=given).is_valid(raise_exception=True)
         return given
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["kind"] == RubricKind.NUMBER:
             attrs = {**attrs, **_bounds(attrs)}
@@ -133,7 +131,6 @@ class AssignmentSerializer(BodySerializer):
     assignee = serializers.CharField(allow_blank=True, max_length=USERNAME_CHARACTERS)
     count = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=MAX_ITEMS)
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         name, project_id = attrs["assignee"], self.context["project_id"]
         person = get_user_model().objects.filter(username=name).first() if name else None

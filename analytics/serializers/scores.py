@@ -7,7 +7,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.identifiers import canonical_request_id
 from analytics.models import (
@@ -38,7 +37,6 @@ class ScoreValueField(serializers.Field[float, Any, float, Any]):
 
     default_error_messages = {"invalid": "Must be a finite number."}
 
-    @override
     def to_internal_value(self, data: Any) -> float:
         if not isinstance(data, int | float):
             self.fail("invalid")
@@ -50,7 +48,6 @@ class ScoreValueField(serializers.Field[float, Any, float, Any]):
             self.fail("invalid")
         return data if isinstance(data, bool) else float(data)
 
-    @override
     def to_representation(self, value: float) -> float:
         return value
 
@@ -76,7 +73,6 @@ class ScoreItemSerializer(StrictSerializer):
     def validate_request_id(self, value: str) -> str:
         return canonical_request_id(value)
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         given = {name: value for name, value in attrs.items() if value is not None}
         problem = _value_problem(given.get("score_type", ScoreType.NUMBER), given["score_value"])
@@ -98,7 +94,6 @@ class ScoreBatchSerializer(BodySerializer):
         child=ScoreItemSerializer(), allow_empty=False, max_length=MAX_BATCH
     )
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         for place, item in enumerate(attrs["scores"]):
             if item.get("project_id", attrs["project_id"]) != attrs["project_id"]:

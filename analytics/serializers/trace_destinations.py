@@ -6,7 +6,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.models import TraceDestination
 from analytics.models.trace_destinations import DESTINATION_NAME_CHARACTERS, ENDPOINT_CHARACTERS
@@ -54,7 +53,6 @@ class TraceDestinationSerializer(serializers.ModelSerializer[TraceDestination]):
 class RatioField(NumberField):
     """A share above 0 up to 1."""
 
-    @override
     def to_internal_value(self, data: Any) -> float:
         value = super().to_internal_value(data)
         if not 0 < value <= 1:

@@ -20,7 +20,6 @@ import aiohttp
 from django.conf import settings
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from typing_extensions import override
 
 from analytics.models.trace_destinations import ERROR_CHARACTERS
 from analytics.telemetry import wire
@@ -53,7 +52,6 @@ class Target:
     endpoint: str
     headers: Mapping[str, str]
 
-    @override
     def __repr__(self) -> str:
         return f"Target({self.endpoint})"
 

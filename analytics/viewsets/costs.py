@@ -9,7 +9,6 @@ from rest_framework import serializers as fields
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from typing_extensions import override
 
 from analytics.exports.spreadsheet import MAX_EXPORTED, cost_table, csv_response
 from analytics.parameters.common import RANGE, OperationParameters, RangeParameters, parse_operation
@@ -31,7 +30,6 @@ class DimensionParameters(Parameters):
         required=False, default="", allow_blank=True, max_length=64, help_text="The metadata of `group_by=metadata`."
     )
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         is_metadata = attrs["group_by"] == Dimension.METADATA
         if is_metadata and not attrs["tag"]:

@@ -14,7 +14,6 @@ from rest_framework.decorators import action
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from typing_extensions import override
 
 from analytics.datasets import services
 from analytics.datasets.lines import dataset_lines
@@ -61,7 +60,6 @@ class LinesParser(BaseParser):
 
     media_type = NDJSON
 
-    @override
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:

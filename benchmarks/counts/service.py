@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint
 from benchmarks.targets.ours import (
@@ -57,7 +55,6 @@ class Counted(Ours):
     def postgresql_log(self) -> Path:
         return self.workspace / "pg" / "postgresql.log"
 
-    @override
     def _launch(self, command: list[str], ready: str, environment: dict[str, str] | None = None) -> None:
         self.environment |= environment or {}
         self._stack.callback(self.stop)
@@ -65,11 +62,9 @@ class Counted(Ours):
         parts = ["--without", "celery", "--without", "exporter"]
         super()._launch([*command, *parts], ready, self.environment)
 
-    @override
     def _bootstrap(self, manage: list[str], environment: dict[str, str], name: str = "bench") -> dict[str, str]:
         return super()._bootstrap(manage, self.environment, name)
 
-    @override
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
         super()._prepare(api, mock_port, headers)
         # The bounds hold while every answer is due to be scored: that is the work of Celery, which does not run here.

@@ -7,8 +7,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from typing_extensions import override
-
 from benchmarks import load, payloads
 from benchmarks.client import Connection, Exchange, Request
 from benchmarks.mock_upstream import MockProtocol, Pacer, Stats, Stream
@@ -36,7 +34,6 @@ class Steps(Pacer):
         super().__init__(asyncio.get_running_loop(), 1.0)
         self._streams: list[Stream] = []
 
-    @override
     def add(self, stream: Stream) -> None:
         self._streams.append(stream)
 
@@ -56,7 +53,6 @@ class _WordByWord(Connection):
 
     on_word: Callable[[int], None]
 
-    @override
     def data_received(self, data: bytes) -> None:
         before = self.exchange.words if self.exchange is not None else 0
         super().data_received(data)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from typing_extensions import override
 
 from benchmarks.rollouts.cache import Cache
 from benchmarks.rollouts.counting import Flags, Floats, Integers
@@ -72,11 +71,9 @@ class Individual(Traffic):
             return np.ones(REFERENCE_VALUES)
         return self._cache.slow[self._cache.drawn(self.rng, REFERENCE_VALUES)]
 
-    @override
     def reference(self) -> tuple[Histogram, Histogram]:
         return self._usual
 
-    @override
     def usual_unanswered(self) -> tuple[int, int]:
         return self._before
 
@@ -93,7 +90,6 @@ class Individual(Traffic):
             self._settle_units(60)
         return unanswered, requests
 
-    @override
     def settle(self, minutes: int) -> None:
         self._tally.settle(minutes)
         self._settle_units(minutes)
@@ -103,7 +99,6 @@ class Individual(Traffic):
             if one:
                 one.settle(minutes)
 
-    @override
     def draw(self, first: int, stage: int, weight: int, conditions: Conditions) -> Sequence[MinuteCounts]:
         arms = self._tally.arms(self.requests(first, stage, weight, conditions), stage, weight, conditions)
         return [
@@ -256,13 +251,11 @@ class Hanging(Individual):
         self._hanging = np.zeros(0, dtype=np.int64)
         self._late: dict[int, dict[tuple[int, int], ArmCounts]] = defaultdict(dict)
 
-    @override
     def requests(self, first: int, stage: int, weight: int, conditions: Conditions) -> Requests:
         drawn = super().requests(first, stage, weight, conditions)
         self._hanging = np.bincount(drawn.minute[drawn.broken], minlength=len(conditions.load))
         return drawn.where(~drawn.broken)
 
-    @override
     def minute(self, number: int, stage: int, weight: int) -> list[MinuteCounts]:
         [now] = super().minute(number, stage, weight)
         hanging = int(self._hanging[number - self.first])

@@ -7,8 +7,6 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from typing_extensions import override
-
 from benchmarks.binomial import limits
 from benchmarks.rollouts.runs import Run
 
@@ -43,7 +41,6 @@ class Mean(Promise):
     happened: Callable[[Run], bool] = bool
     value: Callable[[Run], float]
 
-    @override
     def outcome(self, results: Results) -> Outcome:
         runs = [run for cell in self.cells for run in results.get(cell, ())]
         values = [self.value(run) for run in runs]

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
-from typing_extensions import override
 
 from benchmarks.rollouts.weather import Conditions, Sky, error_rates
 from benchmarks.rollouts.worlds import Fault, World
@@ -81,7 +80,6 @@ class Traffic(ABC):
 class Plain(Traffic):
     """Independent requests that succeed or fail, in any number: random allocation."""
 
-    @override
     def draw(self, first: int, stage: int, weight: int, conditions: Conditions) -> list[MinuteCounts]:
         world, rng = self.world, self.rng
         total = rng.poisson(world.rate * conditions.load)

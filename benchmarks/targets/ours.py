@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import psutil
-from typing_extensions import override
 
 from analytics.shipper.spool_status import read_status
 from benchmarks import processes
@@ -38,11 +37,9 @@ class Ours(Target):
         """The project's folder to run."""
         return ROOT
 
-    @override
     def version(self) -> str:
         return run_step(["git", "-C", str(ROOT), "describe", "--always", "--dirty"])
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         port, environment = self._serve()
         made = self._bootstrap([sys.executable, str(self.source / "manage.py")], environment)
@@ -84,12 +81,10 @@ class Ours(Target):
         mock = f"http://127.0.0.1:{mock_port}{self.upstream_path}"
         add_integration(api, self.provider, mock, headers)
 
-    @override
     def serving(self) -> list[psutil.Process]:
         workers = self._web_workers()
         return [process for process in super().serving() if process.pid in workers]
 
-    @override
     def beside(self) -> dict[str, list[psutil.Process]]:
         """Returns shipper, Redis, the ClickHouse engine and Celery, with what these started, and as `supervisor` the
         rest."""
@@ -98,7 +93,6 @@ class Ours(Target):
         named = {one.pid for of_role in found.values() for one in of_role} | workers
         return {**found, "supervisor": [one for one in super().serving() if one.pid not in named]}
 
-    @override
     def has_work_left(self) -> bool:
         """Returns whether the spool has records that the store has not got yet."""
         return read_status(self.workspace / "var" / "spool").unshipped_bytes > 0
@@ -158,7 +152,6 @@ class OursPrompt(Ours):
         "user": "user-1",
     }
 
-    @override
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
         super()._prepare(api, mock_port, headers)
         text = "You work for {{ company }}. Be kind to {{ user_name }}, and brief, and exact. " + "Stay polite. " * 20
@@ -173,7 +166,6 @@ class OursLimits(Ours):
     label: ClassVar[str] = "Prompt Gateway, all limits"
     fields: ClassVar[dict[str, Any]] = {"user": "user-1"}
 
-    @override
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
         super()._prepare(api, mock_port, headers)
         set_limits(api, headers)
@@ -187,11 +179,9 @@ class OursBefore(Ours):
     revision: ClassVar[str] = "HEAD"
 
     @property
-    @override
     def source(self) -> Path:
         return self.workspace / "source"
 
-    @override
     def install(self) -> None:
         self.source.mkdir(parents=True)
         archive = subprocess.run(
@@ -199,7 +189,6 @@ class OursBefore(Ours):
         ).stdout
         subprocess.run(["tar", "-x", "-C", str(self.source)], input=archive, check=True)
 
-    @override
     def version(self) -> str:
         return run_step(["git", "-C", str(ROOT), "rev-parse", "--short", self.revision])
 

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import processes
 from benchmarks.targets.base import PEERS, Endpoint, Target, run_step
 
@@ -24,12 +22,10 @@ class Portkey(Target):
         return PEERS / self.name / "node_modules" / _PACKAGE
 
     @property
-    @override
     def installed(self) -> bool:
         # An earlier run may have left another version.
         return (self._module / "build" / "start-server.js").exists() and self._version() == _VERSION
 
-    @override
     def install(self) -> None:
         if not self.installed:
             folder = PEERS / self.name
@@ -37,7 +33,6 @@ class Portkey(Target):
             package = f"{_PACKAGE}@{_VERSION}"
             run_step(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), package])
 
-    @override
     def version(self) -> str:
         node = run_step(["node", "--version"])
         return f"{self._version()}, node {node}"
@@ -45,7 +40,6 @@ class Portkey(Target):
     def _version(self) -> str:
         return str(json.loads((self._module / "package.json").read_text())["version"])
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         port = processes.free_port()
         command = ["node", str(self._module / "build" / "start-server.js"), f"--port={port}", "--headless"]

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import processes
 from benchmarks.targets.base import Endpoint, Target
 
@@ -17,11 +15,9 @@ class PythonFloor(Target):
     name: ClassVar[str] = "python-floor"
     label: ClassVar[str] = "floor in Python: protocols alone"
 
-    @override
     def version(self) -> str:
         return platform.python_version()
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         port = processes.free_port()
         command = [sys.executable, str(Path(__file__).with_name("relay.py")), str(port), str(mock_port)]

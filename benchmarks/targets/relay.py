@@ -14,7 +14,6 @@ from typing import Any, cast
 import httptools
 import msgspec
 import uvloop
-from typing_extensions import override
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
@@ -36,7 +35,6 @@ class Upstream(asyncio.Protocol):
         self._is_stream = False
         self._is_complete = False
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
@@ -45,7 +43,6 @@ class Upstream(asyncio.Protocol):
         self._is_stream = self._is_complete = False
         self._transport.write(_REQUEST % (len(body), body))
 
-    @override
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
         client = self.client
@@ -89,11 +86,9 @@ class Client(asyncio.Protocol):
         self._pieces: list[bytes] = []
         self._opening: asyncio.Task[None] | None = None
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
 
-    @override
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import processes
 from benchmarks.targets.base import Endpoint, PythonPeer
 
@@ -44,7 +42,6 @@ class Rolter(PythonPeer):
     requirement: ClassVar[str] = "rolter==0.1.0"
     distribution: ClassVar[str] = "rolter"
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         self.workspace.mkdir(parents=True, exist_ok=True)
         config, port = self.workspace / "rolter.toml", processes.free_port()

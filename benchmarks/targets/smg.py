@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import processes
 from benchmarks.targets.base import Endpoint, PythonPeer
 
@@ -19,7 +17,6 @@ class Smg(PythonPeer):
     requirement: ClassVar[str] = "smg==1.13.0"
     distribution: ClassVar[str] = "smg"
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         port = processes.free_port()
         options = {

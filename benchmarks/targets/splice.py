@@ -10,7 +10,6 @@ import sys
 from typing import cast
 
 import uvloop
-from typing_extensions import override
 
 
 class Side(asyncio.Protocol):
@@ -21,18 +20,15 @@ class Side(asyncio.Protocol):
         self.other: Side | None = None
         self._waiting: list[bytes] = []
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
 
-    @override
     def data_received(self, data: bytes) -> None:
         if self.other is None or self.other.transport is None:
             self._waiting.append(data)
         else:
             self.other.transport.write(data)
 
-    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None
         if self.other is not None and self.other.transport is not None:
@@ -53,7 +49,6 @@ class Client(Side):
         self._upstream_port = upstream_port
         self._opening: asyncio.Task[None] | None = None
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._opening = asyncio.create_task(self._open())

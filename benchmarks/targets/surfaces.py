@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks.targets.base import Endpoint
 from benchmarks.targets.ours import Ours
 
@@ -16,7 +14,6 @@ class OursSurface(Ours):
 
     address: ClassVar[str]
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         return replace(super().start(mock_port), path=f"/api/gateway/{self.address}")
 

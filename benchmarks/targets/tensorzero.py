@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from typing_extensions import override
-
 from benchmarks import processes
 from benchmarks.targets.base import Endpoint, PythonPeer
 
@@ -34,7 +32,6 @@ class TensorZero(PythonPeer):
     requirement: ClassVar[str] = "tensorzero==2026.6.0"
     distribution: ClassVar[str] = "tensorzero"
 
-    @override
     def start(self, mock_port: int) -> Endpoint:
         self.workspace.mkdir(parents=True, exist_ok=True)
         config = self.workspace / "tensorzero.toml"

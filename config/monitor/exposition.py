@@ -12,7 +12,6 @@ from django.conf import settings
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
-from typing_extensions import override
 
 from analytics.totals.collector import totals_metrics
 from analytics.totals.figures import Totals
@@ -34,7 +33,6 @@ class HostCollector(Collector):
     def __init__(self, project: str | None = None) -> None:
         self._project = project
 
-    @override
     def collect(self) -> Iterable[Metric]:
         for family in all_metrics():
             if self._project is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from prometheus_client import CONTENT_TYPE_LATEST
-from typing_extensions import override
 
 from config.monitor.exposition import render
 from core.errors import ApplicationError
@@ -24,7 +23,6 @@ _SCOPES = frozenset(scopes_of_operation("prometheusMetrics"))
 class Metrics(SharedConsumer):
     """GET /metrics: answers with what the host's processes reported last; only the key may have to be looked up."""
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = Reply(send, new_request_id())
         try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from typing_extensions import override
-
 from config.supervisor import polling
 from config.supervisor.children import Service
 from config.supervisor.processes import Program, command
@@ -21,11 +19,9 @@ class Shipper(Service):
         self.niceness = niceness
         self._spool_dir = spool_dir
 
-    @override
     def program(self) -> Program:
         return command("ship_records")
 
-    @override
     async def finished(self) -> None:
         """Waits until the spool is empty: the shipper deletes a segment once it is complete and stored."""
         await polling.until(self._spool_is_empty)
@@ -43,7 +39,6 @@ class Exporter(Service):
     def __init__(self, *, niceness: int) -> None:
         self.niceness = niceness
 
-    @override
     def program(self) -> Program:
         return command("export_traces")
 
@@ -53,6 +48,5 @@ class CeleryWorker(Service):
     is_vital = False
     stop_seconds = 15.0
 
-    @override
     def program(self) -> Program:
         return Program([], "config.supervisor.celery_worker:main")

@@ -17,7 +17,6 @@ from typing import Any
 from celery.beat import Scheduler, SchedulingError
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
-from typing_extensions import override
 
 from core.fleet import lease, schedule
 
@@ -49,7 +48,6 @@ class LeasedScheduler(Scheduler):
         """Whether this process schedules."""
         return time.monotonic() < self._held_until
 
-    @override
     def tick(self, *args: Any, **options: Any) -> float:
         if time.monotonic() >= self._ask_at:
             self._ask()
@@ -57,7 +55,6 @@ class LeasedScheduler(Scheduler):
             return float(self.max_interval)
         return float(super().tick(*args, **options))
 
-    @override
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         # Celery has noted in the schedule that the task runs now, and knows nothing of other hosts.
         runs_at = self.schedule[entry.name].last_run_at
@@ -74,7 +71,6 @@ class LeasedScheduler(Scheduler):
                 logger.warning("broker.recovered")
             self._sends = True
 
-    @override
     def close(self) -> None:
         super().close()
         if self.holds:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from typing_extensions import override
-
 from config.supervisor import polling, run_files
 from config.supervisor.children import Service
 from config.supervisor.processes import Program, command
@@ -24,21 +22,18 @@ class AnalyticsEngine(Service):
         self._memory_limit = memory_limit
         self._url_file = run_dir / "clickhouse.url"
 
-    @override
     def program(self) -> Program:
         self._url_file.unlink(missing_ok=True)
         options = {"data": self._data_dir, "memory-limit": self._memory_limit, "url-file": self._url_file}
         words = (word for name, value in options.items() for word in (f"--{name}", str(value)))
         return command("analytics_engine", *words)
 
-    @override
     async def ready(self) -> None:
         await polling.until(self._announced)
 
     async def _announced(self) -> bool:
         return run_files.read(self._url_file) is not None
 
-    @override
     def ended(self) -> None:
         # The file is removed with the engine: another program on its port must get neither password nor records.
         self._url_file.unlink(missing_ok=True)

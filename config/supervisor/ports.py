@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from typing_extensions import override
-
 from config.supervisor import polling, run_files
 from config.supervisor.children import Service
 from config.supervisor.processes import Program, command
@@ -22,7 +20,6 @@ class PortService(Service):
         self._port_file = run_dir / f"{role}.port"
         self._port = 0
 
-    @override
     def program(self) -> Program:
         # A restarted child asks for its former port, so that clients that know the address still find it. A start that
         # fails before readiness forgets the port, so that a port that was taken meanwhile blocks no restart.
@@ -30,7 +27,6 @@ class PortService(Service):
         self._port_file.unlink(missing_ok=True)
         return command(*self._arguments, "--port", str(port), "--port-file", str(self._port_file))
 
-    @override
     async def ready(self) -> None:
         self._port = await polling.port_written(self._port_file)
         run_files.write(self._url_file, self._url.format(port=self._port))

@@ -8,8 +8,6 @@ import os
 import shutil
 from pathlib import Path
 
-from typing_extensions import override
-
 from config.supervisor import polling, run_files
 from config.supervisor.children import Service, StartError
 from config.supervisor.processes import Program
@@ -28,7 +26,6 @@ class RedisServer(Service):
         self._run_dir = run_dir
         self._executable = find_executable()
 
-    @override
     def program(self) -> Program:
         self._data_dir.mkdir(parents=True, exist_ok=True)
         _own_folder(self._socket.parent)
@@ -50,7 +47,6 @@ class RedisServer(Service):
         words = (word for name, value in options.items() for word in (f"--{name}", value))
         return Program([self._executable, *words])
 
-    @override
     async def ready(self) -> None:
         await polling.until(self._answers)
         run_files.write(self._run_dir / "redis.url", self._url)

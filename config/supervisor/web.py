@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import socket
 
-from typing_extensions import override
-
 from config.supervisor import polling
 from config.supervisor.children import Service
 from config.supervisor.processes import Program
@@ -45,12 +43,10 @@ class WebWorker(Service):
         os.set_blocking(self._serving_seen, False)
         self._descriptors = (listening.fileno(), prestop, serving)
 
-    @override
     def program(self) -> Program:
         self._has_begun_to_serve()  # What a process before this one said of itself is forgotten.
         return Program((), "config.supervisor.web_worker:main", self._descriptors)
 
-    @override
     async def ready(self) -> None:
         await polling.until(self._serves)
 

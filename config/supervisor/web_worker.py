@@ -18,7 +18,6 @@ from typing import Any
 
 import uvicorn
 from django.conf import settings
-from typing_extensions import override
 
 from config.supervisor.acceptor import Acceptor
 from config.supervisor.allocator import Trimming
@@ -38,7 +37,6 @@ class _Server(uvicorn.Server):
         self._max_connections = max_connections
         self._acceptor: Acceptor | None = None
 
-    @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])
         # Code and snapshot live as long as the process: frozen, they cost the garbage collector no pauses. `config`
@@ -77,7 +75,6 @@ class _Server(uvicorn.Server):
         self.config.encoded_headers.append(close)
         self.server_state.default_headers.append(close)
 
-    @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._acceptor is not None:
             self._acceptor.close()

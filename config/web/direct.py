@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from typing_extensions import override
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
@@ -80,12 +79,10 @@ class DirectCycle(OneWriteCycle):
         self._pieces: list[bytes] = []
 
     @property
-    @override
     def message_event(self) -> Any:  # type: ignore[override]  # uvicorn only calls `set`
         """The event that uvicorn sets when the connection or the response ends."""
         return Arrival(self)
 
-    @override
     def note_arrival(self) -> None:
         """Wakes a `receive` that waits: more of the body has arrived, or none will."""
         self._has_arrived = True
@@ -132,7 +129,6 @@ class DirectCycle(OneWriteCycle):
         self.on_change = None
         self._start(self, application)
 
-    @override
     async def receive(self) -> Any:
         if self.waiting_for_100_continue and not self.transport.is_closing():
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")

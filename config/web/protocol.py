@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import Any
 
 import httptools
-from typing_extensions import override
 from uvicorn.config import Config
 from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
@@ -62,7 +61,6 @@ class _Trailers(list[tuple[bytes, bytes]]):
         super().__init__()
         self._limit = limit
 
-    @override
     def append(self, header: tuple[bytes, bytes], /) -> None:
         super().append(header)
         if self.headers + len(self) > self._limit:
@@ -107,7 +105,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._headers_before: Any = None
         self._hold: asyncio.TimerHandle | None = None
 
-    @override
     def data_received(self, data: bytes) -> None:
         if self._stage == _NOTHING:
             self._begin(_HEAD)
@@ -129,7 +126,6 @@ class BoundedProtocol(HttpToolsProtocol):
             elif self._held is not None:
                 self._go_on_holding()
 
-    @override
     def on_message_begin(self) -> None:
         # uvicorn makes the scope here; `_make_scope` makes it when it is known that the request needs one.
         self.url = b""
@@ -139,7 +135,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._begin(_HEAD)
             self._unread = 1
 
-    @override
     def on_headers_complete(self) -> None:
         limits = self._limits
         if len(self.headers) > limits.headers or len(self.url) > limits.url_bytes or self._unread > limits.head_bytes:
@@ -174,7 +169,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._trailers.headers = number
             self.headers = self._trailers
 
-    @override
     def on_body(self, body: bytes) -> None:
         self._unread = 0
         cycle = self.cycle
@@ -183,7 +177,6 @@ class BoundedProtocol(HttpToolsProtocol):
         elif not cycle.response_complete:
             cycle.add_body(body)
 
-    @override
     def on_message_complete(self) -> None:
         self._stage = _NOTHING
         if self._trailers:
@@ -201,7 +194,6 @@ class BoundedProtocol(HttpToolsProtocol):
             if not held.begin(cycle):
                 self._start_asgi_task(cycle, held)
 
-    @override
     def on_response_complete(self) -> None:
         """Ends a response as uvicorn does, without a timer for each one: the guard closes idle connections."""
         self.server_state.total_requests += 1
@@ -213,7 +205,6 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._stage == _NOTHING:
             self._since = self._guard.now
 
-    @override
     def eof_received(self) -> bool | None:  # type: ignore[override]  # uvicorn's closes the connection in every case
         """Handles the client's end of file. Returns True to keep the sending half of the connection open."""
         if self._stage != _NOTHING or self.scheme == "https" or not HalfClosed.may_wait(self):
@@ -295,12 +286,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._hold.cancel()
             self._hold = None
 
-    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._release()
         super().connection_lost(exc)
 
-    @override
     def shutdown(self) -> None:
         super().shutdown()
         cycle = self.cycle
@@ -408,7 +397,6 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
-    @override
     def _should_upgrade(self) -> bool:
         # uvicorn calls this method for requests that offer another protocol, before the application gets them.
         return True

@@ -6,7 +6,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, RequestResponseCycle
 
 # uvicorn handles the headers that change how a response ends.
@@ -33,7 +32,6 @@ class OneWriteCycle(RequestResponseCycle):
     # The bytes of a head that waits for its body. ASGI lets a server keep a head back until then.
     _head: bytes | None = None
 
-    @override
     async def send(self, message: Any) -> None:
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()

@@ -12,7 +12,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from typing_extensions import override
 
 from analytics.figures.query import FigureQuery, series_of
 from analytics.figures.registry import FIGURES, FigureUnit
@@ -49,24 +48,20 @@ class AlertPage(Page):
     parent = "alerts"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def project_id(self, **route: Any) -> UUID | None:
         found = FigureAlert.objects.filter(pk=route["alert_id"]).values_list("project_id", flat=True).first()
         if found is None:
             raise Http404("There is no such alert.")
         return found
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = _found(visit, route["alert_id"])
         return _shown(visit, row, AlertForm(visit, row))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         row = _found(visit, route["alert_id"])
         return [Panel("figure", "The figure", "alerts/figure.html", partial(_figure, visit, row), is_wide=True)]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         row, action = _found(visit, route["alert_id"]), visit.request.POST.get("action", "")

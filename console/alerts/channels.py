@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.core.validators import validate_email
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from core.errors import ApplicationError, NotFoundError
 from core.ui.formats import moment
@@ -35,7 +34,6 @@ class EmailsField(forms.CharField):
 
     widget = forms.Textarea(attrs={"rows": 2})
 
-    @override
     def clean(self, value: Any) -> list[str]:
         emails = [line.strip() for line in super().clean(value).splitlines() if line.strip()]
         for email in emails:
@@ -79,12 +77,10 @@ class AlertChannelsPage(Page):
     parent = "alerts"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = _chosen(visit)
         return _shown(visit, row, ChannelForm(row))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         row = _chosen(visit)
         if row is not None and visit.request.POST.get("action") == "remove":

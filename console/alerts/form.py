@@ -9,7 +9,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.figures.filters import Filters, values_of
 from analytics.figures.registry import FIGURES, FigureUnit
@@ -43,7 +42,6 @@ class FiltersField(forms.CharField):
 
     widget = forms.Textarea(attrs={"rows": 2})
 
-    @override
     def clean(self, value: Any) -> dict[str, list[str]]:
         filters: dict[str, list[str]] = {}
         for line in super().clean(value).splitlines():
@@ -100,7 +98,6 @@ class AlertForm(forms.Form):
             del self.fields["channels"]
         self.initial = _initial_of(row) if row is not None else _initial_of_address(visit)
 
-    @override
     def clean(self) -> dict[str, Any]:
         given = self.cleaned_data
         chosen = {name: given[name] for name in _CHOSEN if given.get(name)}
@@ -206,11 +203,9 @@ class AlertFormPage(Page):
     parent = "alerts"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, AlertForm(visit, None))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         form = AlertForm(visit, None, visit.request.POST)
         saved = form.save(visit, None) if form.is_valid() else None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from console.alerts.cells import history, state_mark, value_cell
 from core.roles import Right
 from core.ui.formats import moment
@@ -28,7 +26,6 @@ class AlertsPage(Page):
     title = "Alerts"
     template = "alerts/list.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         events = AlertEvent.objects.for_project(visit.project.pk).select_related("alert", "rollout")
         may_edit = visit.may(Right.EDIT)

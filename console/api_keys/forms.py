@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django import forms
 from django.utils import timezone
-from typing_extensions import override
 
 from console.api_keys.scope_field import ScopesField
 from core.keys.serializers import ApiKeyChangeSerializer, NewApiKeySerializer
@@ -25,12 +24,10 @@ _LISTS = ("allowed_models", "allowed_providers")
 class LinesField(forms.CharField):
     """A text of lines, which browsers send with other line ends than they were given."""
 
-    @override
     def to_python(self, value: Any) -> str:
         lines = (line.strip() for line in (super().to_python(value) or "").splitlines())
         return "\n".join(line for line in lines if line)
 
-    @override
     def has_changed(self, initial: Any, data: Any) -> bool:
         return self.to_python(initial) != self.to_python(data)
 
@@ -95,7 +92,6 @@ class NewKeyForm(forms.Form):
             raise forms.ValidationError("Must be in the future.")
         return expires_at
 
-    @override
     def clean(self) -> dict[str, Any]:
         """Checks the limits by the rules of the API."""
         values = self.values()
@@ -124,7 +120,6 @@ class ChangeKeyForm(NewKeyForm):
         super().__init__(row.project_id, given, _initial(row))
         del self.fields["scopes"]
 
-    @override
     def values(self) -> dict[str, Any]:
         return {name: value for name, value in self.cleaned_data.items() if name in self.changed_data}
 

@@ -13,7 +13,6 @@ from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html
-from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.spend import cost_by
@@ -47,17 +46,14 @@ class ApiKeysPage(Page):
     template = "api_keys/page.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         key_id = visit.request.GET.get("key", "")
         row = _live_key(visit, key_id) if key_id else None
         return _shown(visit, row, NewKeyForm(visit.project.pk) if row is None else ChangeKeyForm(row))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("keys", "Keys", lambda: _table(visit), is_wide=True)]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         given = visit.request.POST
         if given.get("action") == "revoke":

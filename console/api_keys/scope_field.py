@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from typing_extensions import override
 
 from core.rights.scopes import DESCRIPTIONS, GATEWAY, MANAGE
 
@@ -27,6 +26,5 @@ class ScopesField(forms.MultipleChoiceField):
             help_text=f"None ticked: {GATEWAY}.",
         )
 
-    @override
     def clean(self, value: Any) -> list[str]:
         return super().clean(value) or [GATEWAY]

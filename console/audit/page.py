@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
-from typing_extensions import override
 
 from core.audit.selectors import AuditFilter, audit_entries
 from core.audit.subjects import kinds
@@ -32,7 +31,6 @@ class AuditPage(Page):
     title = "Audit"
     template = "audit/page.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         fields = [
             FilterField("actor", "Who", help="The name or id of a person, a key or a command."),
@@ -43,7 +41,6 @@ class AuditPage(Page):
         ]
         return {"filters": Filters(fields=fields, query=visit.request.GET)}
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("entries", "Changes", lambda: _table(visit), is_wide=True)]
 

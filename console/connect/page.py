@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from console.connect.box import steps_box, waiting_box
 from console.connect.forms import ApplicationKeyForm
@@ -37,16 +36,13 @@ class ConnectPage(Page):
     template = "connect/page.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit)
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         load = partial(looked_up_steps, visit, _named_key(visit))
         return [Panel("steps", "Steps", "connect/steps.html", load)]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)
         form = ApplicationKeyForm(visit.request.POST)

@@ -10,7 +10,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.dashboards import services
 from analytics.errors import ChartNotFoundError
@@ -37,18 +36,15 @@ class DashboardPage(Page):
     parent = "dashboards"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def project_id(self, **route: Any) -> UUID | None:
         found = Dashboard.objects.filter(pk=route["dashboard_id"]).values_list("project_id", flat=True).first()
         if found is None:
             raise Http404("There is no such dashboard.")
         return found
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, _found(visit, route["dashboard_id"]))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         row = _found(visit, route["dashboard_id"])
         return [
@@ -62,7 +58,6 @@ class DashboardPage(Page):
             for chart in row.charts.all()
         ]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         row, given = _found(visit, route["dashboard_id"]), visit.request.POST
         try:

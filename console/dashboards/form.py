@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.dashboards import services
 from analytics.figures.registry import FIGURES
@@ -37,7 +36,6 @@ class FiltersField(forms.CharField):
 
     widget = forms.Textarea(attrs={"rows": 4})
 
-    @override
     def clean(self, value: Any) -> dict[str, str | list[str]]:
         try:
             return parse_filter_lines(super().clean(value))
@@ -85,7 +83,6 @@ class ChartForm(forms.Form):
         if not dashboards:
             self.fields["dashboard_name"].initial = _FIRST_DASHBOARD
 
-    @override
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
         if "dashboard_name" in self.fields and not values.get("dashboard") and not values.get("dashboard_name"):
@@ -119,7 +116,6 @@ class ChartFormPage(Page):
     parent = "dashboards"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         chart = _chosen(visit)
         if chart is not None:
@@ -132,7 +128,6 @@ class ChartFormPage(Page):
         given["filters"] = _lines(given.get("filters"))
         return _shown(visit, None, ChartForm(dashboards, initial=given))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         chart = _chosen(visit)
         form = ChartForm(None if chart else _dashboards(visit), visit.request.POST)

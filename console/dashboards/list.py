@@ -9,7 +9,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.dashboards.services import MAX_CHARTS, MAX_DASHBOARDS, Reader, add_dashboard, list_dashboards
 from analytics.models import Dashboard
@@ -36,11 +35,9 @@ class DashboardsPage(Page):
     template = "dashboards/list.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, DashboardForm())
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         form = DashboardForm(visit.request.POST)
         if form.is_valid():

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.datasets import services
 from analytics.datasets.errors import DatasetItemNotFoundError, DatasetNotFoundError
@@ -50,11 +49,9 @@ class DatasetPage(Page):
     parent = "datasets"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, _dataset(visit, route["dataset_id"]))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         dataset = _dataset(visit, route["dataset_id"])
         return [
@@ -63,7 +60,6 @@ class DatasetPage(Page):
             Panel.of_table("versions", "Versions", lambda: _versions(visit, dataset)),
         ]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         dataset = _dataset(visit, route["dataset_id"])

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.datasets.errors import DatasetNotFoundError
 from analytics.datasets.lines import dataset_lines
@@ -27,7 +26,6 @@ class DatasetExportPage(Page):
     template = "ui/page.html"
     parent = "datasets"
 
-    @override
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         try:
             dataset = get_dataset(visit.project.pk, route["dataset_id"])

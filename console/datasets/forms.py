@@ -8,7 +8,6 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from typing_extensions import override
 
 from analytics.models.datasets import DATASET_NAME_CHARACTERS, DESCRIPTION_CHARACTERS, Dataset, DatasetRetention
 from analytics.parameters.requests import filter_text
@@ -122,7 +121,6 @@ class TakeForm(forms.Form):
         request_id = self["request_id"].value()
         return f"request {request_id}" if request_id else ""
 
-    @override
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if not cleaned.get("dataset") and not cleaned.get("name"):
@@ -168,7 +166,6 @@ class ItemForm(forms.Form):
     )
     tags = forms.CharField(required=False, max_length=1_100, help_text="With commas between them.")
 
-    @override
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if self.errors:

@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.datasets import services
 from analytics.datasets.selectors import list_datasets
@@ -55,15 +54,12 @@ class DatasetsPage(Page):
     template = "datasets/list.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit)
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("datasets", "Data sets", lambda: _table(visit))]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         if visit.request.POST.get("action") == "take":

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from typing_extensions import override
 
 from analytics.discussions.selectors import list_assignments, list_comments
 from analytics.models import Assignment, Comment
@@ -39,7 +38,6 @@ class AssignmentsPage(Page):
     title = "Assignments"
     template = "discussions/list.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         person, own = _person(visit), visit.person.get_username()
         fields = [
@@ -54,7 +52,6 @@ class AssignmentsPage(Page):
             "is_own": person == own,
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         assigned = Panel.of_table(LIST, "Assigned", lambda: _assigned(visit), is_wide=True)
         if not visit.sees_content:

@@ -13,7 +13,6 @@ from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
-from typing_extensions import override
 
 from core.errors import ConflictError
 from core.roles import Right
@@ -66,7 +65,6 @@ class EndUserForm(forms.Form):
             # The column has ten places, which would all be shown.
             self.initial["monthly_budget_usd"] = None if budget is None else f"{budget.normalize():f}"
 
-    @override
     def clean(self) -> dict[str, Any]:
         data = dict(self.cleaned_data)
         if data.get("monthly_budget_usd") is not None:
@@ -90,12 +88,10 @@ class EndUsersPage(Page):
     template = "end_users/page.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = _chosen(visit)
         return _shown(visit, row, EndUserForm(row))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)
         row = _chosen(visit)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from django.utils.html import format_html
-from typing_extensions import override
 
 from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
@@ -60,7 +59,6 @@ class ErrorsPage(Page):
     title = "Errors"
     template = "errors/page.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
         try:
@@ -74,7 +72,6 @@ class ErrorsPage(Page):
             "peek_close": page_link(query, peek="") if query.get(PEEK) else "",
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         try:
             filters = _chosen(visit)

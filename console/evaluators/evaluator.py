@@ -10,7 +10,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.evaluators.definitions import JsonSchema, Judge, stored_form
 from analytics.evaluators.selectors import KnownVersion, get_version, known_version, list_evaluators
@@ -47,23 +46,19 @@ class EvaluatorPage(Page):
     parent = "evaluators"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def project_id(self, **route: Any) -> UUID | None:
         found = Evaluator.objects.filter(pk=route["evaluator_id"]).values_list("project_id", flat=True).first()
         if found is None:
             raise Http404("There is no such evaluator.")
         return found
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         version = _version(visit, route["evaluator_id"])
         return _shown(visit, version, _form_of(version), None)
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [calibration_panel(visit, _version(visit, route["evaluator_id"]))]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         version, given = _version(visit, route["evaluator_id"]), visit.request.POST.dict()

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from typing_extensions import override
 
 from analytics.models.evaluators import DEFAULT_GOOD_FROM
 from console.evaluators.rubric import Rubric
@@ -157,11 +156,9 @@ class RefusalForm(KindForm):
     )
     expected = forms.BooleanField(required=False, label="A good answer refuses")
 
-    @override
     def initial_of(self, definition: Mapping[str, Any]) -> dict[str, Any]:
         return {**definition, "phrases": "\n".join(definition.get("phrases") or ())}
 
-    @override
     def definition(self) -> dict[str, Any]:
         lines = self.cleaned_data["phrases"].splitlines()
         return {**super().definition(), "phrases": [line.strip() for line in lines if line.strip()]}
@@ -194,13 +191,11 @@ class JudgeForm(AskingForm):
         super().__init__(data, definition)
         self.rubric = Rubric(data, (definition or {}).get("criteria") or ())
 
-    @override
     def is_valid(self) -> bool:
         # Both are read, so that all faults are shown at once.
         is_read = self.rubric is not None and self.rubric.is_valid()
         return super().is_valid() and is_read
 
-    @override
     def definition(self) -> dict[str, Any]:
         return {**super().definition(), "criteria": self.rubric.criteria() if self.rubric is not None else []}
 

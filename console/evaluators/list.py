@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from analytics.evaluators.definitions import KINDS
 from analytics.evaluators.selectors import list_evaluators
 from analytics.models.evaluators import EvaluatorState
@@ -33,7 +31,6 @@ class EvaluatorsPage(Page):
     title = "Evaluators"
     template = "evaluators/list.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         request_id = visit.request.GET.get("request_id", "")
         new_address = visit.link_if_there("evaluator_form", request_id=request_id)

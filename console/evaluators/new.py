@@ -8,7 +8,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.evaluators.definitions import KINDS
 from analytics.evaluators.services import NewVersion, create_evaluator
@@ -30,12 +29,10 @@ class EvaluatorFormPage(Page):
     parent = "evaluators"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         kind = _kind(visit)
         return _shown(visit, kind, kind_form(kind), NameForm()) if kind else _choice(visit)
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         kind, given = _kind(visit), visit.request.POST.dict()
         if not kind:

@@ -10,7 +10,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from console.experiments.answers import answers_context, to_dataset_address
 from console.experiments.evaluators import in_address
@@ -44,14 +43,12 @@ class ExperimentPage(Page):
     parent = "experiments"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def project_id(self, **route: Any) -> UUID | None:
         found = Experiment.objects.filter(pk=route["experiment_id"]).values_list("project_id", flat=True).first()
         if found is None:
             raise Http404("There is no such experiment.")
         return found
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         experiment = _experiment(visit, route)
         return {
@@ -69,7 +66,6 @@ class ExperimentPage(Page):
             "to_dataset": to_dataset_address(visit, experiment),
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         experiment = _experiment(visit, route)
         runs = experiment.state in UNFINISHED
@@ -93,7 +89,6 @@ class ExperimentPage(Page):
             ),
         ]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         experiment, action = _experiment(visit, route), visit.request.POST.get("action", "")

@@ -10,7 +10,6 @@ from uuid import UUID
 from django import forms
 from django.http import QueryDict
 from rest_framework.exceptions import ValidationError as InvalidBody
-from typing_extensions import override
 
 from analytics.datasets.selectors import list_datasets
 from analytics.models import SavedView
@@ -143,7 +142,6 @@ class ExperimentForm(forms.Form):
             required=False, min_value=0, max_value=2, label=f"Temperature of {label}"
         )
 
-    @override
     def is_valid(self) -> bool:
         # All rows are read, so that all faults are shown at once.
         rows = [row.is_valid() for row in self.evaluators]

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
-from typing_extensions import override
 
 from analytics.datasets.selectors import list_datasets
 from console.experiments.rows import columns_of
@@ -33,7 +32,6 @@ class ExperimentsPage(Page):
     title = "Experiments"
     template = "experiments/list.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return {
             "table": _table(visit),

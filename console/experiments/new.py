@@ -9,7 +9,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.models import ListPage, SavedView
 from analytics.parameters.values import parse_parameters
@@ -39,15 +38,12 @@ class ExperimentFormPage(Page):
     parent = "experiments"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, _begun(visit))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [_estimate_panel(visit, _new_experiment(visit, _begun(visit, is_bound=True)))]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         form = ExperimentForm(visit.project.pk, _views(visit), visit.request.POST)
         new = _new_experiment(visit, form)

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
-from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import guardrails as presenter
@@ -47,7 +46,6 @@ class GuardrailsPage(SettingsFormPage):
     template = "guardrails/page.html"
     sections = (GUARDRAILS, GUARDRAILS_OF_REQUESTS, GUARDRAILS_OF_ANSWERS)
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [
             Panel.of_table("rules", "What each rule found", lambda: _rules(visit), is_wide=True),
@@ -55,7 +53,6 @@ class GuardrailsPage(SettingsFormPage):
             Panel.of_table("sample", "The latest findings", lambda: _sample(visit), is_wide=True),
         ]
 
-    @override
     def act(self, visit: Visit, action: str, form: SectionForm, row: GatewaySettings, seen: str) -> HttpResponseBase:
         settings = read_settings(form.after)
         try:

@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from typing_extensions import override
-
 from analytics.parameters.ranges import TimeRange
 from console.connect.box import waiting_box
 from console.connect.connected import is_connected
@@ -34,7 +32,6 @@ class HomePage(Page):
     title = "Home"
     template = "home/page.html"
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         chosen = TimeRange(visit.period.start, visit.period.end)
         refreshed = partial(Panel, refresh_seconds=_REFRESH_SECONDS)

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils.html import format_html
-from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
@@ -45,11 +44,9 @@ class LimitsPage(SettingsFormPage):
     template = "limits/page.html"
     sections = (RATES, BUDGETS, END_USERS, ALERTS)
 
-    @override
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
         return {**super().shown(visit, form, row), "end_users_address": visit.link_if_there("end_users")}
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [
             Panel("now", "Now", "limits/now.html", lambda: _now(visit), is_wide=True, refresh_seconds=30),

@@ -9,7 +9,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from core.errors import ApplicationError
 from core.members.services import add_member, change_role, remove_member
@@ -34,11 +33,9 @@ class MembersPage(Page):
     template = "members/page.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, NewMemberForm())
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         given = visit.request.POST
         action = given.get("action", "")

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html_join
-from typing_extensions import override
 
 from core.errors import ApplicationError, NotFoundError
 from core.roles import Right
@@ -34,7 +33,6 @@ class MembersField(forms.CharField):
 
     widget = forms.Textarea
 
-    @override
     def clean(self, value: Any) -> list[dict[str, Any]]:
         lines = [line.split() for line in super().clean(value).splitlines() if line.strip()]
         members = [_member(words) for words in lines]
@@ -84,12 +82,10 @@ class ModelGroupsPage(Page):
     template = "model_groups/page.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = _chosen(visit)
         return _shown(visit, row, GroupForm(row))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)
         row = _chosen(visit)

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from console.models import cells
@@ -36,7 +35,6 @@ class ModelsPage(Page):
     title = "Models"
     template = "models/list.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
         with_others = bool(query.get(_ALL))
@@ -46,7 +44,6 @@ class ModelsPage(Page):
             "others_href": page_link(query, **{_ALL: "" if with_others else "1", "p": ""}),
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("models", "Models", lambda: _table(visit), is_wide=True)]
 

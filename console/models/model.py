@@ -7,7 +7,6 @@ from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from typing_extensions import override
 
 from console.models import cells
 from console.models.list import LIST, MODEL, figures_of
@@ -35,7 +34,6 @@ class ModelPage(Page):
     def __init__(self) -> None:
         self._known: Catalog | None = None
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         family = _family(route)
         offers = self._catalog(visit).offers_of(family)
@@ -49,13 +47,11 @@ class ModelPage(Page):
             "add_key": "" if first else visit.link_if_there("provider_keys"),
         }
 
-    @override
     def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
         family = _family(route)
         is_known = bool(self._catalog(visit).offers_of(family))
         return lambda: is_known or any(family_of(*place) == family for place in figures_of(visit))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         family, catalog = _family(route), self._catalog(visit)
         return [

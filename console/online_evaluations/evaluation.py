@@ -9,7 +9,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.models import OnlineEvaluation
 from analytics.models.online_evaluations import EvaluationState
@@ -46,12 +45,10 @@ class OnlineEvaluationPage(Page):
     parent = "online_evaluations"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = _row(visit, route["evaluation_id"])
         return _shown(visit, row, ChangeForm.of(row), is_open=False)
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         evaluation_id: UUID = route["evaluation_id"]
         template = "online_evaluations/figures.html"
@@ -65,7 +62,6 @@ class OnlineEvaluationPage(Page):
             )
         ]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         row = _row(visit, route["evaluation_id"])

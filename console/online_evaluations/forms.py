@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from django import forms
 from rest_framework.exceptions import ValidationError
-from typing_extensions import override
 
 from analytics.models import OnlineEvaluation
 from analytics.online_evaluations.services import NewOnlineEvaluation
@@ -77,7 +76,6 @@ class ChangeForm(forms.Form):
         }
         return cls(data, initial=own)
 
-    @override
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if self.errors:
@@ -125,7 +123,6 @@ class NewForm(ChangeForm):
         self.fields["evaluator_id"].choices = evaluators  # type: ignore[attr-defined]
         self.has_evaluators = bool(evaluators)
 
-    @override
     def body(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:
         return {**super().body(cleaned), "evaluator_id": cleaned["evaluator_id"]}
 

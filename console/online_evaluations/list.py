@@ -9,7 +9,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.evaluators.selectors import KnownVersion, newest_versions, title_of
 from analytics.models import OnlineEvaluation
@@ -51,17 +50,14 @@ class OnlineEvaluationsPage(Page):
     template = "online_evaluations/list.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, _form(visit), is_open="evaluator_id" in visit.request.GET)
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [
             Panel.of_table("evaluations", "Online evaluations", lambda: _table(visit), refresh_seconds=_REFRESH_SECONDS)
         ]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         form = _form(visit, visit.request.POST.dict())

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from typing_extensions import override
 
 from core.rights.asking import may, right_of_page
 from core.site.pages import PageAdmin
@@ -19,7 +18,6 @@ class PlaygroundAdmin(PageAdmin):
     template = "playground/page.html"
     title = "Playground"
 
-    @override
     def details(self, request: HttpRequest) -> dict[str, Any]:
         return {
             "max_models": MAX_MODELS,

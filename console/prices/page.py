@@ -12,7 +12,6 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from core.audit.actors import actor_name
 from core.audit.recording import note
@@ -70,7 +69,6 @@ class PricesPage(Page):
     template = "prices/list.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         fields = [
             FilterField("search", "Model or provider"),
@@ -85,7 +83,6 @@ class PricesPage(Page):
             "providers": [provider_title(name) for name in providers()],
         }
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         """Syncs the prices of all projects with both catalogs."""
         visit.require(Right.ADMINISTER)
@@ -112,14 +109,12 @@ class PricePage(Page):
     parent = "prices"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         provider, model = _chosen(visit)
         row = _row(visit, provider, model)
         initial = {name: _plain(getattr(row, name)) for name in COSTS} if row else {}
         return _shown(visit, provider, model, PriceForm(initial=initial))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)
         provider, model = _chosen(visit)

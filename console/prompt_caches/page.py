@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.html import format_html
-from typing_extensions import override
 
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import prompt_caches
@@ -36,11 +35,9 @@ class PromptCachesPage(Page):
     parent = "usage"
     template = "prompt_caches/page.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return {"markers": setting_link(visit, "prompt_cache_markers")}
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("rows", "By model and version of a prompt", lambda: _rows(visit), is_wide=True)]
 

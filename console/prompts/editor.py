@@ -15,7 +15,6 @@ from django.db import transaction
 from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
-from typing_extensions import override
 
 from console.prompts.forms import Variables, VersionForm, draft_of, initial_of, variable_rows
 from console.prompts.messages import ACTION, CHOICES, MessageRow, changed, rows_of, rows_sent
@@ -67,7 +66,6 @@ class PromptEditorPage(RecordOfPrompt):
     template = _TEMPLATE
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         config = config_of(visit, route["config_id"])
         given = visit.request.GET.get("version", "")
@@ -78,7 +76,6 @@ class PromptEditorPage(RecordOfPrompt):
         edit = Edit(config, form, rows, rows_of(begun.messages if begun else ())[1])
         return _shown(visit, edit, draft_of(form.initial, begun.variables if begun else (), edit.messages, config.pk))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         return _posted(self, visit, config_of(visit, route["config_id"]))
 
@@ -92,11 +89,9 @@ class NewPromptPage(Page):
     parent = "prompts"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, Edit(None, VersionForm(initial={"base": 0}), variable_rows(), []), None)
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         return _posted(self, visit, None)
 

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.utils.html import format_html
-from typing_extensions import override
 
 from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
@@ -35,14 +34,12 @@ class PromptsPage(Page):
     title = "Prompts"
     template = "prompts/list.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET.get("q", "")
         configs = list_configs(visit.project.pk)
         rows = list((configs.filter(name__icontains=query) if query else configs)[:MAX_CONFIGS])
         return {"table": _table(visit, rows, query), "q": query, "new_address": visit.link_if_there("prompt_new")}
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("use", "Use in this range", lambda: _use(visit), is_wide=True)]
 

@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
-from typing_extensions import override
 
 from analytics.models import ChartKind
 from analytics.models.dashboards import CHART_TITLE_CHARACTERS
@@ -51,7 +50,6 @@ class RecordOfPrompt(Page):
 
     parent = "prompts"
 
-    @override
     def project_id(self, **route: Any) -> UUID | None:
         found = PromptConfig.objects.filter(pk=route["config_id"]).values_list("project_id", flat=True).first()
         if found is None:
@@ -67,7 +65,6 @@ class PromptPage(RecordOfPrompt):
     template = "prompts/prompt.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         config = config_of(visit, route["config_id"])
         versions = list(list_versions(visit.project.pk, config.pk)[:MAX_VERSIONS])
@@ -90,13 +87,11 @@ class PromptPage(RecordOfPrompt):
             **_links(visit, config, shown),
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         config = config_of(visit, route["config_id"])
         title = "Use and scores by version"
         return [Panel.of_table("use", title, lambda: _use(visit, config), is_wide=True)]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         config = config_of(visit, route["config_id"])

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
-from typing_extensions import override
 
 from console.provider_keys.forms import ProviderKeyForm
 from core.errors import ApplicationError
@@ -49,7 +48,6 @@ class ProviderKeysPage(Page):
     title = "Provider keys"
     template = "provider_keys/list.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         rows = list(project_integrations(visit.project.pk))
         return {"table": _table(visit, rows), "offered": offered_providers({row.provider for row in rows})}
@@ -67,7 +65,6 @@ class ProviderKeyPage(Page):
     parent = "provider_keys"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def respond(self, request: HttpRequest, **route: Any) -> HttpResponseBase:
         typed = request.GET.get("provider", "")
         if typed and not provider_named(typed):
@@ -76,12 +73,10 @@ class ProviderKeyPage(Page):
             return HttpResponseRedirect(address_of("provider_keys", query=query))
         return super().respond(request, **route)
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         chosen = _chosen(visit)
         return _shown(visit, chosen, ProviderKeyForm(chosen.provider, chosen.row))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         chosen = _chosen(visit)
         action = visit.request.POST.get("action", "")

@@ -9,7 +9,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
@@ -49,7 +48,6 @@ class ProvidersPage(Page):
     template = "providers/page.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         may_change = visit.may(Right.ADMINISTER)
         rows = project_integrations(visit.project.pk)
@@ -59,7 +57,6 @@ class ProvidersPage(Page):
             "keys_address": visit.link_if_there("provider_keys"),
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [
             Panel(
@@ -79,7 +76,6 @@ class ProvidersPage(Page):
             ),
         ]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         """Tests, disables or enables a provider. Raises PermissionDenied."""
         visit.require(Right.ADMINISTER)

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import HttpResponseBadRequest
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.exports.lines import export_lines
 from analytics.exports.spreadsheet import export_table
@@ -30,7 +29,6 @@ class RequestsExportPage(Page):
     parent = "analytics_requests_changelist"
     template = "ui/page.html"
 
-    @override
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         query = visit.request.GET.copy()
         is_table = query.pop(_FORMAT, ["jsonl"])[-1:] == ["csv"]

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.models import ChartKind, ListPage
 from analytics.presenters import requests
@@ -56,7 +55,6 @@ class RequestsPage(Page):
     template = "requests/log.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def respond(self, request: HttpRequest, **route: Any) -> HttpResponseBase:
         # Addresses from before had the session's id under this name, and pages by number.
         if request.method != "POST" and ("session" in request.GET or "p" in request.GET):
@@ -67,7 +65,6 @@ class RequestsPage(Page):
             return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
         return super().respond(request, **route)
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query, errors = visit.request.GET, _problems(visit)
         exported = chosen_filters(query)
@@ -84,7 +81,6 @@ class RequestsPage(Page):
             **view_context(visit, ListPage.REQUESTS),
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         try:
             request_query = parse_query(visit)
@@ -99,7 +95,6 @@ class RequestsPage(Page):
             *peek_panels(visit),
         ]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         return handle_view_form(visit, ListPage.REQUESTS)
 

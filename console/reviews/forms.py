@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from typing_extensions import override
 
 from analytics.models.reviews import INSTRUCTIONS_CHARACTERS, QUEUE_NAME_CHARACTERS, RubricKind
 from analytics.parameters.requests import filter_text
@@ -84,7 +83,6 @@ class QueueForm(forms.Form):
         self._period = period
         self._serializer: NewReviewQueueSerializer | None = None
 
-    @override
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if self.errors:

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.reviews.errors import ItemNotFoundError, QueueNotFoundError
 from analytics.reviews.selectors import get_item, get_queue
@@ -23,7 +22,6 @@ class ReviewImagePage(Page):
     title = "Image"
     template = "ui/page.html"
 
-    @override
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         try:
             item = get_item(get_queue(visit.project.pk, route["queue_id"]), route["item_id"])

@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from typing_extensions import override
 
 from analytics.evaluators.definitions import Definition, Judge
 from analytics.evaluators.errors import EvaluatorNotFoundError
@@ -52,7 +51,6 @@ class ReviewLabelsPage(Page):
     parent = "reviews"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         version = _version(visit)
         if version is None:
@@ -64,7 +62,6 @@ class ReviewLabelsPage(Page):
         }
         return _shown(visit, version, LabelsForm(initial=initial))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         version, form = _version(visit), LabelsForm(visit.request.POST)

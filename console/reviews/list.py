@@ -10,7 +10,6 @@ from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from typing_extensions import override
 
 from analytics.evaluators.selectors import list_evaluators
 from analytics.models.evaluators import EvaluatorState
@@ -42,16 +41,13 @@ class ReviewsPage(Page):
     template = "reviews/list.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
         return self._form_context(visit, _form(visit), is_open=bool(filter_text(query) or "evaluator_id" in query))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("queues", "Queues", lambda: _table(visit))]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         form = _form(visit, visit.request.POST.dict())

@@ -12,7 +12,6 @@ from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.safestring import SafeString
 from rest_framework.exceptions import ValidationError
-from typing_extensions import override
 
 from analytics.models.reviews import QueueState, ReviewItem, ReviewQueue
 from analytics.presenters import reviews
@@ -56,17 +55,14 @@ class ReviewPage(Page):
         self._item: ReviewItem | None = None
         self._is_chosen = False
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         queue = _queue(visit, route["queue_id"])
         return _shown(visit, queue, self._chosen(visit, queue))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         queue = _queue(visit, route["queue_id"])
         return _panels(visit, queue, self._chosen(visit, queue))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
         queue, given = _queue(visit, route["queue_id"]), visit.request.POST

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django import forms
 from django.forms import BaseFormSet, formset_factory
-from typing_extensions import override
 
 from analytics.models import Dataset, Evaluator
 from analytics.models.evaluators import EvaluatorState
@@ -153,7 +152,6 @@ class RolloutForm(forms.Form):
         )
         self.order_fields(["target", "name", "mode", "allocation_type"])
 
-    @override
     def clean(self) -> None:
         gate = self.cleaned_data.get("gate")
         if self.cleaned_data.get("gate_dataset") and gate in (Gate.NONE, Gate.SHADOW):
@@ -220,7 +218,6 @@ class BaseStages(AnyStages):
 
     stages: tuple[Stage, ...] = ()
 
-    @override
     def clean(self) -> None:
         if any(self.errors):
             return

@@ -10,7 +10,6 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from typing_extensions import override
 
 from core.ui.filters import FilterField, Filters
 from core.ui.formats import NONE, moment
@@ -38,11 +37,9 @@ class RolloutsPage(Page):
     title = "Rollouts"
     template = "rollouts/list.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return {"filters": _filters(visit), "form_address": visit.link_if_there("rollout_form")}
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("rollouts", "Rollouts", lambda: _table(visit), is_wide=True, refresh_seconds=60)]
 

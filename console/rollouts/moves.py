@@ -9,7 +9,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from typing_extensions import override
 
 from core.errors import ApplicationError
 from core.ui.pages import Visit
@@ -55,7 +54,6 @@ class BeginningForm(ReasonForm):
         required=False, label="Override the gate", help_text="What it asks for is not shown. Takes a reason."
     )
 
-    @override
     def clean(self) -> None:
         if self.cleaned_data.get("override_gate") and self.cleaned_data.get("reason") == "":
             self.add_error("reason", services.OVERRIDE_TAKES_REASON)

@@ -12,7 +12,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.models import Dataset
 from console.rollouts.forms import BaseStages, RolloutForm, stage_rows, stages_of_address
@@ -56,7 +55,6 @@ class RolloutFormPage(Page):
     parent = "rollouts"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         config = _config(visit)
         if config is None:
@@ -69,14 +67,12 @@ class RolloutFormPage(Page):
         }
         return _shown(visit, RolloutForm(config, initial=initial), stage_rows(draft.stages))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         config = _config(visit)
         if config is None or not _can_begin(config):
             return ()
         return _panels(visit, _draft(config, visit.request.GET))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         config = _config(visit)
         if config is None:

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from console.rollouts import panels as loads
 from console.rollouts.gate import gate, is_closed
@@ -49,18 +48,15 @@ class RolloutPage(Page):
     parent = "rollouts"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def project_id(self, **route: Any) -> UUID | None:
         found = Rollout.objects.filter(pk=route["rollout_id"]).values_list("project_id", flat=True).first()
         if found is None:
             raise Http404("There is no such rollout.")
         return found
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return self._context(visit, _rollout(visit, route["rollout_id"]))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         row = _rollout(visit, route["rollout_id"])
         # An ended rollout does not change any more.
@@ -88,7 +84,6 @@ class RolloutPage(Page):
             for name, title, load in known
         ]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         """Makes one transition; a reason that is too long is kept in the form, with the error."""
         visit.require(Right.EDIT)

@@ -11,7 +11,6 @@ from django.http.response import HttpResponseBase
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from rest_framework.exceptions import ValidationError
-from typing_extensions import override
 
 from analytics.parameters.requests import SearchBody
 from analytics.presenters.search import search_texts
@@ -35,7 +34,6 @@ class SearchPage(Page):
     title = "Search"
     template = "search/page.html"
 
-    @override
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         if "panel" in visit.request.GET or not _text(visit):
             return super()._page(visit, route)
@@ -45,7 +43,6 @@ class SearchPage(Page):
             return HttpResponseRedirect(address)
         return self.render(visit, _panels(visit, matches), **self.context(visit, **route))
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return {
             "text": _text(visit),
@@ -54,7 +51,6 @@ class SearchPage(Page):
             "filters": Filters(_FIELDS, visit.request.GET),
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         text = _text(visit)
         return _panels(visit, Matches(visit, text)) if text else ()

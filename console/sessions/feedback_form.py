@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from typing_extensions import override
 
 from analytics.models import FEEDBACK_CHARACTERS, MAX_FEEDBACK, MIN_FEEDBACK
 
@@ -23,7 +22,6 @@ class FeedbackForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2}),
     )
 
-    @override
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}
         if not self.errors and given.get("score") is None and not given.get("text"):

@@ -9,7 +9,6 @@ from django.http import QueryDict
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from rest_framework.exceptions import ValidationError
-from typing_extensions import override
 
 from analytics.models import ListPage
 from analytics.parameters.sessions import SessionListParameters
@@ -49,7 +48,6 @@ class SessionsPage(Page):
     template = "sessions/list.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
         shared = {
@@ -63,7 +61,6 @@ class SessionsPage(Page):
             return {"filters": Filters(_FIELDS, query, errors=_errors_of(error)), **shared}
         return {"filters": Filters(_FIELDS, query), **shared}
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         def load() -> Mapping[str, Any]:
             filters, after = _chosen(visit)
@@ -71,7 +68,6 @@ class SessionsPage(Page):
 
         return [Panel("sessions", "Sessions", "ui/lines.html", load), *peek_panels(visit)]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         return handle_view_form(visit, ListPage.SESSIONS)
 

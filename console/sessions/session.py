@@ -11,7 +11,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.deletion.services import delete_session
 from analytics.discussions.subject import subject_session
@@ -55,7 +54,6 @@ class SessionPage(Page):
     template = "sessions/session.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         session_id: str = route["session_id"]
         return {
@@ -68,14 +66,12 @@ class SessionPage(Page):
             **assignment_context(visit, subject_session(session_id)),
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         session_id: str = route["session_id"]
         if len(session_id) > SESSION_ID_CHARACTERS or "\x00" in session_id:
             raise Http404("There is no such session.")
         return self._panels(visit, session_id, FeedbackForm())
 
-    @override
     def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
         return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["session_id"])
 
@@ -115,7 +111,6 @@ class SessionPage(Page):
             Panel("logs", "Logs", "sessions/logs.html", logs, is_wide=True),
         ]  # fmt: skip
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         """Records feedback, comments on the session, assigns it, or deletes it."""
         session_id: str = route["session_id"]

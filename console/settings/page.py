@@ -8,7 +8,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from console.settings_form.base import SettingsFormPage
 from console.settings_form.form import Difference, SectionForm, differences
@@ -32,16 +31,13 @@ class SettingsPage(SettingsFormPage):
     template = "settings/page.html"
     sections = SECTIONS
 
-    @override
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
         return {**super().shown(visit, form, row), "keeps_texts": row.settings.log_content}
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         template = "settings/history.html"
         return [Panel("history", "History", template, lambda: _history(visit), is_wide=True)]
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         change = visit.request.POST.get("restore", "")
         if not change.isdecimal():

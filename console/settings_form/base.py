@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from console.settings_form.form import MAX_OFFERED_MODELS, MODELS, SectionForm, differences
 from console.settings_form.warnings import shown_warnings
@@ -28,7 +27,6 @@ class SettingsFormPage(Page):
     sections: ClassVar[Sequence[Section]]
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = current_settings(visit.project.pk)
         form = SectionForm(self.sections, row.settings, visit.project.pk) if visit.may(Right.ADMINISTER) else None
@@ -40,7 +38,6 @@ class SettingsFormPage(Page):
         warnings = list(shown_warnings(visit, row, self.sections)) if is_fresh else []
         return {"form": form, "seen": _state_of(row), "warnings": warnings, "models": _offered_models(visit, form)}
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)
         row = current_settings(visit.project.pk)

@@ -11,7 +11,6 @@ from uuid import UUID
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator, validate_email
-from typing_extensions import override
 
 from core.caller_limits import MAX_BUDGET_USD, MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES
 from core.ui.formats import money, number
@@ -41,11 +40,9 @@ class LinesField(forms.CharField):
         super().__init__(required=False, **options)
         self._setting, self._check = one, check
 
-    @override
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list | tuple) else value
 
-    @override
     def clean(self, value: Any) -> list[str]:
         lines = [line.strip() for line in super().clean(value).splitlines()]
         names = [line for line in lines if line]
@@ -115,7 +112,6 @@ class SectionForm(forms.Form):
             raise ValidationError(problem)
         return names
 
-    @override
     def clean(self) -> dict[str, Any]:
         for one in self._settings:
             name = field_name(one.path)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from typing_extensions import override
 
 from core.keys.services import LIMIT_FIELDS
 from core.models import NAME_CHARACTERS, Membership, Team
@@ -45,7 +44,6 @@ class TeamForm(forms.Form):
         if row is not None:
             self.initial = {"name": row.name, **{name: _shown(getattr(row, name), name) for name in LIMIT_FIELDS}}
 
-    @override
     def clean(self) -> dict[str, Any]:
         data = dict(self.cleaned_data)
         data.update({name: float(data[name]) for name in _BUDGETS if data.get(name) is not None})

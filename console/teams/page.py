@@ -8,7 +8,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from console.settings_form.wording import LIMITS
 from console.teams.forms import DeletionForm, NewMemberForm, TeamForm
@@ -47,12 +46,10 @@ class TeamsPage(Page):
     template = "teams/page.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = _chosen(visit)
         return _shown(visit, row, TeamForm(row))
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         found = [Panel.of_table("teams", "Teams of this project", lambda: teams_table(visit), is_wide=True)]
         row = _chosen(visit)
@@ -62,7 +59,6 @@ class TeamsPage(Page):
                 found.insert(1, Panel.of_table("keys", "Its keys", lambda: keys_table(visit, row), is_wide=True))
         return found
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)
         row, action = _chosen(visit), visit.request.POST.get("action", "")

@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.safestring import SafeString
-from typing_extensions import override
 
 from analytics.models import TraceDestination
 from analytics.models.trace_destinations import DESTINATION_NAME_CHARACTERS, ENDPOINT_CHARACTERS, MAX_DESTINATIONS
@@ -39,7 +38,6 @@ class HeadersField(forms.CharField):
 
     widget = forms.Textarea
 
-    @override
     def clean(self, value: Any) -> dict[str, str]:
         headers: dict[str, str] = {}
         for line in super().clean(value).splitlines():
@@ -81,7 +79,6 @@ class DestinationForm(forms.Form):
             self.initial = {name: getattr(row, name) for name in self.fields if name != "headers"}
             self.initial["headers"] = "\n".join(f"{name}: {mask}" for name, mask in masked_headers(row).items())
 
-    @override
     def clean(self) -> dict[str, Any]:
         serializer_class = NewTraceDestinationSerializer if self._row is None else TraceDestinationChangeSerializer
         serializer = serializer_class(data=dict(self.cleaned_data))
@@ -102,12 +99,10 @@ class TraceDestinationsPage(Page):
     template = "trace_destinations/page.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = _chosen(visit)
         return _shown(visit, row, DestinationForm(row))
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         row, action = _chosen(visit), visit.request.POST.get("action")
         if row is not None and action == "remove":

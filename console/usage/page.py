@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
-from typing_extensions import override
 
 from analytics.exports.spreadsheet import MAX_EXPORTED, cost_table, csv_response
 from analytics.models import ChartKind
@@ -85,7 +84,6 @@ class UsagePage(Page):
     title = "Usage and cost"
     template = "usage/page.html"
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         chosen = _dimension(visit)
         return {
@@ -101,7 +99,6 @@ class UsagePage(Page):
             "caches_address": visit.link_if_there("prompt_caches"),
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         dimension = _dimension(visit)
         label = _LABELS[dimension].lower().replace("api", "API")
@@ -122,7 +119,6 @@ class UsageExportPage(Page):
     title = "Usage and cost as CSV"
     parent = "usage"
 
-    @override
     def render(self, visit: Visit, panels: Sequence[Panel] = (), **context: Any) -> HttpResponseBase:
         dimension = _dimension(visit)
         found = spend.cost_by(visit.project.pk, dimension, _range(visit), ListPage(MAX_EXPORTED, 0))

@@ -12,7 +12,6 @@ from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
-from typing_extensions import override
 
 from core.errors import AuthenticationError, PermissionDeniedError
 from core.keys.last_use import flush_last_uses_when_due, note_use
@@ -43,7 +42,6 @@ class ApiKeyAuthentication(BaseAuthentication):
 
     needs_project: ClassVar[bool] = True
 
-    @override
     def authenticate(self, request: Request) -> tuple[AnonymousUser, ProjectAccess] | None:
         header = request.headers.get("Authorization", "").strip()
         if not header:
@@ -56,7 +54,6 @@ class ApiKeyAuthentication(BaseAuthentication):
         rights = rights_of_scopes(record.scopes)
         return AnonymousUser(), ProjectAccess(record.project_id, rights, f"key:{record.id}", scopes=record.scopes)
 
-    @override
     def authenticate_header(self, request: Request) -> str:
         # Without a challenge DRF would answer 403 instead of 401 to callers that sent no credentials.
         return "Bearer"
@@ -71,7 +68,6 @@ class KeyAloneAuthentication(ApiKeyAuthentication):
 class StaffSessionAuthentication(SessionAuthentication):
     """Authenticates the admin's session; unsafe methods need the CSRF token. The person's role decides the rights."""
 
-    @override
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ProjectAccess] | None:
         found = super().authenticate(request)
         if found is None or not found[0].is_staff:

@@ -6,13 +6,11 @@ from typing import Any
 
 from rest_framework.metadata import SimpleMetadata
 from rest_framework.request import Request
-from typing_extensions import override
 
 
 class PathMetadata(SimpleMetadata):
     """Returns name and media types of a path. DRF's own class would describe bodies by the serializer of lists, and
     would look up a record by DRF's own argument names."""
 
-    @override
     def determine_actions(self, request: Request, view: Any) -> dict[str, Any]:
         return {}

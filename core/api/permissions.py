@@ -6,7 +6,6 @@ from typing import Any
 
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from typing_extensions import override
 
 from core.api.authentication import ProjectAccess, require_scope
 from core.errors import PermissionDeniedError
@@ -18,7 +17,6 @@ class IsProjectMember(BasePermission):
     """Admits callers that are authenticated for a project, and have the right or a scope that the table names for the
     operation."""
 
-    @override
     def has_permission(self, request: Request, view: Any) -> bool:
         access = request.auth
         if not isinstance(access, ProjectAccess):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from rest_framework.routers import DynamicRoute, Route, SimpleRouter
-from typing_extensions import override
 
 _LIST, _LIST_ACTIONS, _ROW, _ROW_ACTIONS = SimpleRouter.routes
 
@@ -24,7 +23,6 @@ class ProjectRouter(SimpleRouter):
     def __init__(self) -> None:
         super().__init__(trailing_slash=False, use_regex_path=False)
 
-    @override
     def _get_dynamic_route(self, route: DynamicRoute, action: Any) -> Route:
         made: Route = super()._get_dynamic_route(route, action)
         # Each method of a path is described by its own `@operation`, and not by that of the path's first method.

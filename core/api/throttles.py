@@ -6,7 +6,6 @@ from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
-from typing_extensions import override
 
 from core.api.authentication import ProjectAccess
 
@@ -14,6 +13,5 @@ from core.api.authentication import ProjectAccess
 class ProjectThrottle(SimpleRateThrottle):
     """A limit of each project, counted per process; a subclass gives `scope` and `rate`."""
 
-    @override
     def get_cache_key(self, request: Request, view: Any) -> str | None:
         return f"{self.scope}:{request.auth.project_id}" if isinstance(request.auth, ProjectAccess) else None

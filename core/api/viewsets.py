@@ -15,7 +15,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import GenericViewSet
-from typing_extensions import override
 
 from core.api.authentication import ProjectAccess
 from core.api.metadata import PathMetadata
@@ -60,7 +59,6 @@ class ProjectViewSet(GenericViewSet[Any]):
     lookup_value_converter: ClassVar[str] = "str"
     filterset_class: Any = None
 
-    @override
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         access = request.auth
@@ -78,7 +76,6 @@ class ProjectViewSet(GenericViewSet[Any]):
             wanted = self.parser_classes[0].media_type or ""
             raise ParseError(f"The body is empty; it has to be {_BODIES.get(wanted, wanted)}.")
 
-    @override
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Serves the call. What an unsafe one changed is in the audit log."""
         if request.method in SAFE_METHODS:

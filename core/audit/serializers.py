@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.audit.selectors import AuditFilter
 from core.models import AuditEntry
@@ -29,7 +28,6 @@ class AuditParameters(Parameters):
     start_date = TimeField(required=False)
     end_date = TimeField(required=False, end_of_day=True)
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         start, end = attrs.get("start_date"), attrs.get("end_date")
         if start and end and start > end:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import models
-from typing_extensions import override
 
 NAME_CHARACTERS = 255
 
@@ -19,7 +18,6 @@ class Lease(models.Model):
     class Meta:
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return f"{self.name}: {self.holder or 'nobody'}"
 
@@ -33,7 +31,6 @@ class ScheduledRun(models.Model):
     class Meta:
         default_permissions = ()
 
-    @override
     def __str__(self) -> str:
         return f"{self.name} at {self.ran_at}"
 
@@ -55,6 +52,5 @@ class Host(models.Model):
         ordering = ["name"]
         default_permissions = ("view", "delete")
 
-    @override
     def __str__(self) -> str:
         return self.name

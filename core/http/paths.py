@@ -12,7 +12,6 @@ from urllib.parse import unquote, urlsplit
 from django.http import HttpRequest
 from django.urls.converters import PathConverter
 from django.utils.deprecation import MiddlewareMixin
-from typing_extensions import override
 
 # An encoded slash is marked by a NUL character, which no id has: no database takes one.
 _SLASH, _NUL = "\x00s", "\x00n"
@@ -22,7 +21,6 @@ _ENCODED = re.compile("%2f", re.IGNORECASE)
 class SlashedConverter(PathConverter):
     """Matches everything up to the rest of the pattern; a slash in it may be encoded or not."""
 
-    @override
     def to_python(self, value: str) -> str:
         return _unmarked(value)
 

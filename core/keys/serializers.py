@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.caller_limits import MAX_BUDGET_USD, MAX_CONCURRENT_REQUESTS, MAX_PER_MINUTE
 from core.keys.patterns import MAX_PATTERNS
@@ -45,7 +44,6 @@ class MetadataField(serializers.DictField):
 
     child = serializers.CharField(max_length=METADATA_CHARACTERS, allow_blank=True, trim_whitespace=False)
 
-    @override
     def to_internal_value(self, data: Any) -> dict[str, str]:
         if isinstance(data, dict):
             if len(data) > MAX_METADATA:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.models import Membership
 from core.roles import Role
@@ -16,7 +15,6 @@ class RoleField(serializers.ChoiceField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(choices=Role.choices, **kwargs)
 
-    @override
     def to_internal_value(self, data: Any) -> Role:
         return Role(super().to_internal_value(data))
 

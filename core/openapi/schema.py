@@ -6,7 +6,6 @@ import inspect
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from typing_extensions import override
 
 from core.openapi.document import MANAGEMENT_SECURITY, REQUEST_ID
 from core.openapi.operations import query_of, requires_body
@@ -22,22 +21,18 @@ class ManagementSchema(AutoSchema):
 
     _is_answering = False
 
-    @override
     def get_auth(self) -> list[dict[str, Any]]:
         return MANAGEMENT_SECURITY
 
-    @override
     def get_tags(self) -> list[str]:
         """Returns the first word of the path behind `api/llm/` as the tag; `prompts/rollouts` has a tag of its own."""
         words = [word for word in self._tokenize_path() if word != "llm"]
         return [_TAGS.get(tuple(words[:2]), words[0])]
 
-    @override
     def get_description(self, *_: Any) -> str:
         """Returns the docstring of the action. That of its class is for readers of the code."""
         return inspect.getdoc(self._action()) or ""
 
-    @override
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         described = super().get_operation(*args, **kwargs)
         if described is not None:
@@ -47,21 +42,18 @@ class ManagementSchema(AutoSchema):
                 response["headers"] = REQUEST_ID
         return described
 
-    @override
     def _get_response_for_code(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         self._is_answering = True
         found: dict[str, Any] = super()._get_response_for_code(*args, **kwargs)  # type: ignore[no-untyped-call]  # of the package
         self._is_answering = False
         return found
 
-    @override
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         described: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]  # of the package
         if isinstance(serializer, StrictSerializer) and not serializer.written_back:
             described["additionalProperties"] = False
         return described
 
-    @override
     def _insert_field_validators(self, field: Any, schema: dict[str, Any]) -> None:
         super()._insert_field_validators(field, schema)  # type: ignore[no-untyped-call]  # of the package
         choices = schema.pop("oneOf", None)
@@ -72,7 +64,6 @@ class ManagementSchema(AutoSchema):
         if "default" in choices[0]:
             schema["default"] = choices[0].pop("default")
 
-    @override
     def _is_list_view(self, serializer: Any = None) -> bool:
         # The OpenAPI generator would wrap the list envelope that `operation` has made in a second one.
         return not self._is_answering and super()._is_list_view(serializer)
@@ -81,14 +72,12 @@ class ManagementSchema(AutoSchema):
         view: Any = self.view
         return getattr(view, view.action, None)
 
-    @override
     def get_filter_backends(self) -> list[Any]:
         # The OpenAPI generator does not recognise some lists, and would leave out their filters.
         query = query_of(self._action())
         is_filtered = query is not None and query.is_list and getattr(self.view, "filterset_class", None) is not None
         return list(getattr(self.view, "filter_backends", ())) if is_filtered else []
 
-    @override
     def _get_filter_parameters(self) -> list[dict[str, Any]]:
         filters = getattr(self.view, "filterset_class", None)
         if filters is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db.backends.postgresql import base
-from typing_extensions import override
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -14,7 +13,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     taken up again; a new one is opened instead, and `target_session_attrs` makes libpq look for a server that writes.
     """
 
-    @override
     def is_usable(self) -> bool:
         if self.connection is None:
             return False

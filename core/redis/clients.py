@@ -20,7 +20,6 @@ from redis.asyncio.retry import Retry as BackgroundRetry
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode
 from redis.retry import Retry
-from typing_extensions import override
 
 from core.redis.address import Address, Mode, parse
 
@@ -155,7 +154,6 @@ def _sentinels(address: Address, seconds: float) -> redis.asyncio.sentinel.Senti
 class _Cluster(redis.asyncio.RedisCluster):
     """Knows its nodes before the first command: redis-py sends those that come earlier to any node."""
 
-    @override
     async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
         await self.initialize()
         return await super().execute_command(*args, **kwargs)
@@ -164,7 +162,6 @@ class _Cluster(redis.asyncio.RedisCluster):
 class _BriefSentinel(redis.asyncio.sentinel.Sentinel):
     """Keeps no connection to a Sentinel, which is asked when a connection to the primary is made."""
 
-    @override
     async def discover_master(self, service_name: str) -> Any:
         try:
             return await super().discover_master(service_name)

@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.http import HttpRequest
-from typing_extensions import override
 
 from core.sign_in import second_factor
 
@@ -20,7 +19,6 @@ SECOND_FACTOR_BACKEND = "core.sign_in.backends.SecondFactorBackend"
 class OpenIdBackend(ModelBackend):
     """Of sessions that a provider's answer began; no password opens one."""
 
-    @override
     def authenticate(self, request: HttpRequest | None, *args: Any, **credentials: Any) -> None:
         return None
 
@@ -29,7 +27,6 @@ class PasswordBackend(ModelBackend):
     """Of sessions that a password alone began, where the settings ask for a second factor: those of people who need one
     have ended."""
 
-    @override
     def get_user(self, user_id: int) -> User | None:
         user = super().get_user(user_id)
         return None if not isinstance(user, User) or second_factor.is_required(user) else user
@@ -41,7 +38,6 @@ class SecondFactorBackend(ModelBackend):
     django-axes counts a wrong code as it counts a wrong password.
     """
 
-    @override
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **credentials: Any
     ) -> User | None:

@@ -20,7 +20,6 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
-from typing_extensions import override
 
 from core.audit.recording import recording
 from core.errors import ApplicationError, PermissionDeniedError
@@ -54,13 +53,11 @@ class LocalLoginView(LoginView):
     authentication_form = AdminAuthenticationForm
     template_name = "admin/login.html"
 
-    @override
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not settings.LOCAL_LOGIN:
             return failure(request, PermissionDeniedError(_NO_LOCAL_LOGIN, code="local_login_off"))
         return super().post(request, *args, **kwargs)
 
-    @override
     def form_valid(self, form: Any) -> HttpResponseBase:  # type: ignore[override]  # Django's stubs name a subclass
         if owes_code(form.get_user()):
             return ask_for_code(self.request, form.get_user(), self.get_success_url())
@@ -68,7 +65,6 @@ class LocalLoginView(LoginView):
         write_sign_in(self.request, form.get_user(), "password")
         return response
 
-    @override
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         target = self.get_redirect_url()
         query = f"?{urlencode({REDIRECT_FIELD_NAME: target})}" if target else ""

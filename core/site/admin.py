@@ -14,7 +14,6 @@ from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.core.exceptions import PermissionDenied
 from django.db.models import DateTimeField, Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from typing_extensions import override
 
 from core.rights.asking import may, project_ids_with, projects_with, rights_of_rows, sees_every_project
 from core.rights.table import Rows
@@ -33,7 +32,6 @@ else:
 class ProjectFilter(admin.RelatedFieldListFilter):
     """A filter that offers the projects whose rows the person may see."""
 
-    @override
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
         ordering = self.field_admin_ordering(field, request, model_admin)
         seen = {"pk__in": projects_with(request.user, model_admin.rights.view).order_by().values("pk")}
@@ -61,7 +59,6 @@ class RightsAdmin(AnyModelAdmin):
     }
 
     @property
-    @override
     def media(self) -> forms.Media:
         """Django's own scripts for windows of related rows and for search in choices are not used, nor is jQuery."""
         return forms.Media()
@@ -70,7 +67,6 @@ class RightsAdmin(AnyModelAdmin):
     def rights(self) -> Rows:
         return rights_of_rows(f"{self.opts.app_label}_{self.opts.model_name}")
 
-    @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return self.narrowed(super().get_queryset(request), request, self.rights.view)
 
@@ -104,27 +100,21 @@ class RightsAdmin(AnyModelAdmin):
             return may(request.user, right, project_id)
         return may(request.user, right if right is self.rights.view else Right.OPERATE)
 
-    @override
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.permits(request, self.rights.view)
 
-    @override
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.permits(request, self.rights.view, obj)
 
-    @override
     def has_add_permission(self, request: HttpRequest) -> bool:
         return self.permits(request, self.rights.add)
 
-    @override
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.permits(request, self.rights.change, obj)
 
-    @override
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.permits(request, self.rights.delete, obj)
 
-    @override
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Raises Http404, where Django would redirect to the index with a message."""
         found = super().get_object(request, object_id, from_field)
@@ -132,7 +122,6 @@ class RightsAdmin(AnyModelAdmin):
             raise Http404(f"There is no such {self.opts.verbose_name}.")
         return found
 
-    @override
     def get_list_display(self, request: HttpRequest) -> Any:
         """Returns the columns with times, money and states in the formats of all pages."""
         if self._cells is None:
@@ -141,23 +130,19 @@ class RightsAdmin(AnyModelAdmin):
             self._cells = [cell_of(self, name) if isinstance(name, str) else name for name in names]
         return self._cells
 
-    @override
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
         return ()
 
-    @override
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         found: Any = super().get_changelist_instance(request)
         # An empty list leads on who may add the first row.
         found.may_add = self.has_add_permission(request)
         return found
 
-    @override
     def get_list_filter(self, request: HttpRequest) -> Any:
         given = super().get_list_filter(request)
         return [(item, ProjectFilter) if item == self.project_lookup else item for item in given]
 
-    @override
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         """Returns the form field without the links that open related rows in windows of their own."""
         found = super().formfield_for_dbfield(db_field, request, **kwargs)
@@ -165,7 +150,6 @@ class RightsAdmin(AnyModelAdmin):
             found.widget = found.widget.widget
         return found
 
-    @override
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
@@ -191,22 +175,17 @@ class RightsInline(AnyInline):
     can_delete = False
 
     @property
-    @override
     def media(self) -> forms.Media:
         return forms.Media()
 
-    @override
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return True
 
-    @override
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @override
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @override
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

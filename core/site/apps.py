@@ -4,7 +4,6 @@ from django.contrib.admin import autodiscover
 from django.contrib.admin.apps import SimpleAdminConfig
 from django.contrib.admin.checks import check_admin_app, check_dependencies
 from django.core import checks
-from typing_extensions import override
 
 
 class RightsAdminConfig(SimpleAdminConfig):
@@ -15,7 +14,6 @@ class RightsAdminConfig(SimpleAdminConfig):
 
     default_site = "core.site.site.RightsAdminSite"
 
-    @override
     def ready(self) -> None:
         checks.register(check_dependencies, checks.Tags.admin)
         checks.register(_check_pages, checks.Tags.admin)

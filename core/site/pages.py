@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from typing_extensions import override
 
 from core.rights.asking import projects_with
 from core.site.admin import RightsAdmin
@@ -26,7 +25,6 @@ class PageAdmin(RightsAdmin):
         """Returns the template's context beside `projects`."""
         return {}
 
-    @override
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_changelist"
         return [path("", self.admin_site.admin_view(self.page), name=name)]

@@ -14,7 +14,6 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
-from typing_extensions import override
 
 from core.audit.pages import audited
 from core.rights.asking import may, right_of_page
@@ -41,7 +40,6 @@ class Pages:
 class RightsAdminSite(AdminSite):
     """The admin site checks a page's right in any project; `core.site.admin` checks the project and the row."""
 
-    @override
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         def checked_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             named = request.resolver_match.url_name if request.resolver_match else None
@@ -56,7 +54,6 @@ class RightsAdminSite(AdminSite):
 
         return super().admin_view(update_wrapper(checked_view, view), cacheable)
 
-    @override
     def get_urls(self) -> list[URLPattern | URLResolver]:
         """Returns the pages that the apps registered, then Django's own. A page may take the place of one of
         Django's."""
@@ -72,7 +69,6 @@ class RightsAdminSite(AdminSite):
         return [*pages, tables, *ways_in, *super().get_urls()]
 
     @method_decorator(never_cache)
-    @override
     def login(  # type: ignore[override]  # the stubs name a subclass
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponseBase:
@@ -89,7 +85,6 @@ class RightsAdminSite(AdminSite):
     def second_factor_code(self, request: HttpRequest) -> HttpResponseBase:
         return codes.code_page(request, self.each_context(request))
 
-    @override
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Ends the session here, and leads on to the logout at the provider that began it."""
         there = sign_in.log_out_there(request)
@@ -103,7 +98,6 @@ class RightsAdminSite(AdminSite):
         """The page of all tables, which is Django's index."""
         return super().index(request, {"title": "All tables"})
 
-    @override
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         return {
             **super().each_context(request),

@@ -21,7 +21,6 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils import timezone
-from typing_extensions import override
 
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.http.exception_handler import log_unexpected, translate
@@ -138,7 +137,6 @@ class PanelStream(StreamingHttpResponse):
         self._render = partial(_rendered, request, shared)
         super().__init__(self._in_turn())
 
-    @override
     async def __aiter__(self) -> AsyncIterator[bytes]:
         loads = [asyncio.ensure_future(self._in_thread(panel)) for panel in self._panels]
         try:

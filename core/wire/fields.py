@@ -10,7 +10,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 MONEY_PLACES = 10
 # The decimal digits that a double, and so a JSON number in most clients, carries without loss.
@@ -33,7 +32,6 @@ class TimeField(serializers.DateTimeField):
         self._end_of_day = end_of_day
         super().__init__(default_timezone=UTC, **options)
 
-    @override
     def to_internal_value(self, value: Any) -> datetime:
         if not isinstance(value, str):  # A JSON body may hold a value of any type here.
             self.fail("invalid")
@@ -51,7 +49,6 @@ class TimeField(serializers.DateTimeField):
 class NumberField(serializers.FloatField):
     """A JSON number that is finite; neither a boolean nor a text."""
 
-    @override
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool | str) or (isinstance(data, float) and not math.isfinite(data)):
             self.fail("invalid")
@@ -72,7 +69,6 @@ class MoneyField(serializers.Field[Decimal, Any, float, Any]):
         self.max_value = max_value
         super().__init__(**options)
 
-    @override
     def to_internal_value(self, data: Any) -> Decimal:
         if not isinstance(data, int | float) or isinstance(data, bool):
             self.fail("invalid")
@@ -91,7 +87,6 @@ class MoneyField(serializers.Field[Decimal, Any, float, Any]):
             self.fail("digits", places=MONEY_PLACES, digits=MONEY_DIGITS)
         return amount
 
-    @override
     def to_representation(self, value: Decimal) -> float:
         return float(value)
 
@@ -101,7 +96,6 @@ class NameListField(serializers.ListField):
 
     child = serializers.CharField(max_length=200)
 
-    @override
     def to_internal_value(self, data: Any) -> list[Any]:
         if not isinstance(data, list):
             self.fail("not_a_list", input_type=type(data).__name__)

@@ -12,7 +12,6 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
-from typing_extensions import override
 
 from core.errors import ValidationError
 from core.http.paths import with_encoded_slashes
@@ -108,7 +107,6 @@ class LimitOffset(BasePagination):
     default_limit = DEFAULT_LIMIT
     max_limit = MAXIMUM_LIMIT
 
-    @override
     def paginate_queryset(
         self, queryset: QuerySet[Any] | Sequence[Item], request: Request, view: Any = None
     ) -> list[Any]:
@@ -117,7 +115,6 @@ class LimitOffset(BasePagination):
         self.count = queryset.count() if isinstance(queryset, QuerySet) else len(queryset)
         return list(queryset[self.page.offset : self.page.offset + self.page.limit])
 
-    @override
     def get_paginated_response(self, data: Any) -> Response:
         return page_response(self.request, self.page, self.count, data)
 

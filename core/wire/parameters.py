@@ -7,7 +7,6 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from typing_extensions import override
 
 from core.errors import ValidationError
 
@@ -19,7 +18,6 @@ _MAX_NAME_CHARACTERS = 100
 class Parameters(serializers.Serializer[Any]):
     """The parameters of a query. Forms and clients send empty ones for filters that were not filled in."""
 
-    @override
     def to_internal_value(self, data: Any) -> Any:
         given = {name: value for name, value in data.items() if value != ""} if isinstance(data, Mapping) else data
         return super().to_internal_value(given)

@@ -8,11 +8,9 @@ from typing import IO, Any
 
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
-from typing_extensions import override
 
 
 class StorableJSONParser(JSONParser):
-    @override
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.wire.strict import Problem, wrong_type
 
@@ -19,7 +18,6 @@ class StrictSerializer(serializers.Serializer[Any]):
     # Fields of answers that are ignored in bodies, so that an object can be written back as it was read.
     written_back: ClassVar[frozenset[str]] = frozenset()
 
-    @override
     def to_internal_value(self, data: Any) -> Any:
         problems = self._problems(data) if isinstance(data, Mapping) else {}
         if not problems:
@@ -52,7 +50,6 @@ class BodySerializer(StrictSerializer):
         required=False, allow_null=True, write_only=True, help_text="The project; the one of X-Project-Id."
     )
 
-    @override
     def to_internal_value(self, data: Any) -> Any:
         found = super().to_internal_value(data)
         if not self.fields["project_id"].required:

@@ -7,7 +7,6 @@ from typing import ClassVar
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from typing_extensions import override
 
 from core.encryption import fernet as crypto
 from core.rights.asking import actor_of
@@ -30,7 +29,6 @@ class BudgetAlertAdmin(RightsAdmin):
     search_fields = ["project__name"]
     inlines = [DeliveryInline]
 
-    @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[BudgetAlert]:
         return super().get_queryset(request).prefetch_related("deliveries")
 

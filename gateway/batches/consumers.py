@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
 from django.conf import settings
-from typing_extensions import override
 
 from gateway.batches import files, jobs, message_batches
 from gateway.batches.call import StoredCall
@@ -34,7 +33,6 @@ class StoredObjectConsumer(SharedConsumer):
         self._reply = reply_of(surface)
         self._allow = ", ".join(calls).replace("GET", "GET, HEAD")
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, surface = scope["method"], self._surface
         reply = self._reply(send, new_request_id())

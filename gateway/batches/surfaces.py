@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from typing_extensions import override
-
 from core.errors import ApplicationError
 from gateway.surfaces.chat.surface import ChatSurface
 from gateway.surfaces.messages.errors import error_body
@@ -43,7 +41,6 @@ class StoredObjectSurface(ChatSurface):
 class MessageBatchSurface(StoredObjectSurface):
     """Calls about message batches, whose errors have Anthropic's form."""
 
-    @override
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return error_body(error, request_id)
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any
 
-from typing_extensions import override
-
 from core.encryption.fernet import UndecryptableError
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from integrations.access.credentials import MASK
@@ -28,7 +26,6 @@ class Secret:
     # True for what is stored already, which services let go to no other host than the one that it was entered for.
     is_kept: bool = field(default=False, compare=False)
 
-    @override
     def __str__(self) -> str:
         return f"({self.source})"
 

@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any
 
 import yaml
-from typing_extensions import override
 
 from core.models import Project
 from gateway.configuration.plan import sections_of
@@ -99,11 +98,9 @@ def _variable(path: Path, variables: set[str]) -> str:
 class _Dumper(yaml.SafeDumper):
     """YAML without anchors, with blocks for texts of several lines."""
 
-    @override
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
-    @override
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         """Writes the entries of a list further in than its name."""
         super().increase_indent(flow, indentless=False)

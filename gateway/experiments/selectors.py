@@ -22,7 +22,6 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 from django.db.models.sql.compiler import SQLCompiler
-from typing_extensions import override
 
 from analytics.models.datasets import Dataset
 from gateway.experiments import shapes
@@ -66,7 +65,6 @@ class _Length(Func):
     function = "jsonb_array_length"
     output_field = IntegerField()
 
-    @override
     def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
         return self.as_sql(compiler, connection, function="json_array_length", **context)
 

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from analytics.parameters.requests import RequestParameters
 from analytics.queries.request_samples import SampleOrder
@@ -145,7 +144,6 @@ class NewExperimentSerializer(BodySerializer):
             raise serializers.ValidationError("Must be above 0.")
         return value
 
-    @override
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs.get("dataset_id") is not None:
             if attrs["filter"]:

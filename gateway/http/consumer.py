@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Self
 
 from channels.consumer import AsyncConsumer
-from typing_extensions import override
 
 
 class SharedConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types
@@ -18,7 +17,6 @@ class SharedConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
     """
 
     @classmethod
-    @override
     def as_asgi(cls) -> Self:
         """Returns the consumer as an ASGI application."""
         return cls()

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from core.keys.services import hash_key
 from core.rights.scopes import MANAGE, METRICS_READ
@@ -32,7 +31,6 @@ class Ready(SharedConsumer):
     The answer waits for no store: an unknown key is looked up in the background, and recognized from the next call on.
     """
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         runtime = current_runtime()
         # A server without the lifespan, such as daphne, begins with the first question.

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import msgspec
 import redis
-from typing_extensions import override
 
 from gateway.limits.allowances import Allowance, Report
 from gateway.limits.batch_limits import BatchLimits
@@ -141,7 +140,6 @@ class Batch(Command):
                 self._settle(settlement, number)
         return reports, (numbers, names)
 
-    @override
     def complete(self, run_id: str) -> None:
         if self.data:
             return
@@ -156,7 +154,6 @@ class Batch(Command):
         words = BATCH.begun(1 + key_count + _ARGUMENTS)
         self.data = b"".join((words, packed((key_count,)), *keys, packed((self._ledger.lease_ms, run_id, own))))
 
-    @override
     def answered(self, answer: Any) -> None:
         settled, admitted, near, granted, *standings = answer
         self._limits.note_near(near)
@@ -173,7 +170,6 @@ class Batch(Command):
                 self._ledger.learn(scope, known, standing)
         self._ledger.granted(self.project, self._allowances, granted)
 
-    @override
     def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
         self._ledger.close_batch(self.project, self)
         requests: list[PendingAdmission | Settlement] = [*self._settlements, *self._admissions]

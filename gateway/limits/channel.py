@@ -15,7 +15,6 @@ from typing import Any
 
 import hiredis
 import redis
-from typing_extensions import override
 
 from gateway.limits.scripts import NO_SCRIPT, Script, packed
 
@@ -69,12 +68,10 @@ class AwaitedCommand(Command):
         super().__init__(project, script, data)
         self.answer: asyncio.Future[Any] = loop.create_future()
 
-    @override
     def answered(self, answer: Any) -> None:
         if not self.answer.done():
             self.answer.set_result(answer)
 
-    @override
     def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
         if not self.answer.done():
             self.answer.set_exception(error)
@@ -89,11 +86,9 @@ class PlainCommand(Command):
     def __init__(self, name: str) -> None:
         super().__init__("", NO_SCRIPT, b"*1\r\n" + packed((name,)))
 
-    @override
     def answered(self, answer: Any) -> None:
         """Does nothing: that there is an answer is all."""
 
-    @override
     def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
         """Does nothing: the channel has noticed."""
 
@@ -154,7 +149,6 @@ class Channel(asyncio.Protocol):
             (self._waiting or self._outbox).popleft().failed(RedisAwayError())
         self._note_idle()
 
-    @override
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
         # An answer may give the connection up, and then all commands have failed.
@@ -172,7 +166,6 @@ class Channel(asyncio.Protocol):
             # The write is deferred, because other callers of this turn of the loop may add commands.
             self._loop.call_soon(self._flush)
 
-    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self.lose("it closed the connection" if exc is None else type(exc).__name__)
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from functools import partial
 
 from django.conf import settings
-from typing_extensions import override
 
 from core.processes.background_tasks import keep_running, watch
 from core.redis.clients import node_connection
@@ -48,40 +47,33 @@ class ClusterConnection(Connection):
         self._task = keep_running("gateway.limits.cluster", self._follow)
 
     @property
-    @override
     def is_open(self) -> bool:
         is_down = self._loop.time() < self._down_until
         return bool(self._servers) and not is_down and all(server.is_open for server in self._servers.values())
 
-    @override
     def reaches(self, project: str) -> bool:
         server = self._server_of(project)
         return server is not None and server.is_open
 
-    @override
     async def tried(self) -> None:
         await self._tried.wait()
 
-    @override
     def ask(self, command: Command) -> None:
         server = self._server_of(command.project)
         if server is None:
             raise RedisAwayError
         server.ask(command)
 
-    @override
     async def answered(self) -> None:
         while self._passing:
             await asyncio.wait(self._passing)
         for server in list(self._servers.values()):
             await server.answered()
 
-    @override
     def leave(self, reason: str) -> None:
         """Reads the map again: each node tells by itself that it is no primary any more."""
         self._outdated.set()
 
-    @override
     async def close(self) -> None:
         self._task.cancel()
         with suppress(asyncio.CancelledError):

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from typing_extensions import override
-
 from gateway.limits.scripts import packed
 
 MINUTE_US = 60_000_000
@@ -49,7 +47,6 @@ class Scope:
         caller = caller_part(self.key_id, self.user_id, self.team_id)
         return f"{caller}month:{self.month}" if self.month else f"{caller}total"
 
-    @override
     def __hash__(self) -> int:
         return self._hash
 

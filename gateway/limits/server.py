@@ -13,7 +13,6 @@ from typing import Any
 
 import redis
 from django.conf import settings
-from typing_extensions import override
 
 from core.processes.background_tasks import keep_running
 from core.redis.clients import Primary
@@ -58,36 +57,29 @@ class ServerConnection(Connection):
         self._task = keep_running("gateway.limits", self._live)
 
     @property
-    @override
     def is_open(self) -> bool:
         return self._channel is not None
 
-    @override
     def reaches(self, project: str) -> bool:
         return self._channel is not None
 
-    @override
     async def tried(self) -> None:
         await self._tried.wait()
 
-    @override
     def ask(self, command: Command) -> None:
         channel = self._channel
         if channel is None:
             raise RedisAwayError
         channel.send(command)
 
-    @override
     async def answered(self) -> None:
         if self._channel is not None:
             await self._channel.answered()
 
-    @override
     def leave(self, reason: str) -> None:
         if self._channel is not None:
             self._channel.lose(reason)
 
-    @override
     async def close(self) -> None:
         self._closed = True
         self._task.cancel()
@@ -203,7 +195,6 @@ class PrimaryConnection(ServerConnection):
             self._primary.new_connection, self._primary.has_moved, timeout=timeout, outage=None, on_return=on_return
         )
 
-    @override
     async def close(self) -> None:
         await super().close()
         await self._primary.close()

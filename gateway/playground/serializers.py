@@ -6,7 +6,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.wire.fields import NameListField, NumberField
 from core.wire.parameters import Parameters
@@ -44,7 +43,6 @@ class MessageField(serializers.JSONField):
 
     default_error_messages = {"not_an_object": "Must be an object."}
 
-    @override
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):
             self.fail("not_an_object")

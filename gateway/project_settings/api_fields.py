@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from django.core.validators import URLValidator
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.caller_limits import MAX_BUDGET_USD
 from core.wire.fields import MoneyField, NameListField, NumberField
@@ -27,7 +26,6 @@ def api_fields(struct: type[msgspec.Struct]) -> dict[str, Field]:
 
 
 class GuardrailsSerializer(StrictSerializer):
-    @override
     def get_fields(self) -> dict[str, Field]:
         return api_fields(GuardrailSettings)
 
@@ -35,7 +33,6 @@ class GuardrailsSerializer(StrictSerializer):
 class ValuesSerializer(StrictSerializer):
     """Some or all settings by name."""
 
-    @override
     def get_fields(self) -> dict[str, Field]:
         return api_fields(ProjectSettings)
 

@@ -10,7 +10,6 @@ import json
 from collections.abc import Awaitable, Callable
 
 from django.conf import settings
-from typing_extensions import override
 
 from core.errors import ApplicationError
 from core.http.exception_handler import ProtocolError, error_body, error_headers, log_unexpected, translate
@@ -40,7 +39,6 @@ _UNEXPECTED = "The service failed unexpectedly."
 class _ManagementReply(Reply):
     """A reply whose errors name the fields at fault, as those of the management API do."""
 
-    @override
     def encoded_error(self, error: ApplicationError) -> bytes:
         return json.dumps(error_body(error)).encode()
 
@@ -48,7 +46,6 @@ class _ManagementReply(Reply):
 class Prompt(SharedConsumer):
     """GET /api/llm/prompts/{name} and GET /api/llm/prompts?name="""
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _fetch(scope, send, scope["url_route"]["kwargs"].get("name"), allow="GET")
 
@@ -56,7 +53,6 @@ class Prompt(SharedConsumer):
 class RenderedPrompt(SharedConsumer):
     """POST /api/llm/prompts/{name}/render"""
 
-    @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["url_route"]["kwargs"]["name"]
         if scope["method"] != "POST":

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
-from typing_extensions import override
 
 from core.errors import ValidationError
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES, check_message_sizes
@@ -120,20 +119,16 @@ class LazyFields(Mapping[str, Any]):
                 raise nested_too_deeply() from None
         return self._fields
 
-    @override
     def __getitem__(self, key: str) -> Any:
         return self._decoded()[key]
 
-    @override
     def get(self, key: str, default: Any = None) -> Any:
         # Adapters ask for many absent fields, for which `Mapping.get` would go through __getitem__ and an exception.
         return self._decoded().get(key, default)
 
-    @override
     def __iter__(self) -> Iterator[str]:
         return iter(self._decoded())
 
-    @override
     def __len__(self) -> int:
         return len(self._decoded())
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from typing_extensions import override
 
 from core.errors import ValidationError
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
@@ -47,7 +46,6 @@ class NativeOnlySurface(ChatSurface):
         self.name = self.operation = operation
         self._read = read
 
-    @override
     def read(self, body: bytes) -> SurfaceRequest:
         return self._read(body)
 

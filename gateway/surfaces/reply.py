@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from core.errors import ApplicationError
 from gateway.protocol import sse
@@ -39,7 +38,6 @@ class SurfaceReply(Reply):
         self.surface = surface
         self._encoder: StreamEncoder | None = None
 
-    @override
     def whole(
         self, status: int, body: bytes, extra: HeaderList, content_type: tuple[bytes, bytes] = JSON
     ) -> Coroutine[Any, Any, None]:
@@ -50,17 +48,14 @@ class SurfaceReply(Reply):
                 content_type = (b"content-type", self.surface.content_type(self._request()))
         return super().whole(status, body, extra, content_type)
 
-    @override
     def encoded_error(self, error: ApplicationError) -> bytes:
         return self.surface.error(error, self.request_id)
 
-    @override
     async def part(self, data: bytes) -> None:
         encoded = self._encoded(data)
         if encoded:
             await super().part(encoded)
 
-    @override
     def piece_writer(self) -> Callable[[bytes], bool]:
         return super().piece_writer() if self.is_native else self._write_encoded
 
@@ -74,11 +69,9 @@ class SurfaceReply(Reply):
         """Returns the client's form of a part; it may be empty."""
         return data if self.is_native or data is sse.HEARTBEAT else self._stream().feed(sse.data_of(data))
 
-    @override
     async def end(self, data: bytes) -> None:
         await self.end_with(data if self.is_native else self._stream().close(sse.data_of(data)))
 
-    @override
     async def end_with_error(self, error: ApplicationError, sent: Sequence[bytes] = ()) -> None:
         relayed = b"".join(sent) if self.is_native else b""
         await self.end_with(self._stream().fail(error, relayed))

@@ -7,7 +7,6 @@ from typing import cast
 
 from django.db import models
 from django.utils import timezone
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -33,7 +32,6 @@ class BudgetAlert(models.Model):
             models.UniqueConstraint(fields=["project", "month", "threshold_percent"], name="budget_alert_once")
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.threshold_percent} % of the budget of {self.month}"
 
@@ -81,7 +79,6 @@ class AlertDelivery(models.Model):
             )
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.way}: {self.state}"
 
@@ -111,7 +108,6 @@ class AlertSecret(models.Model):
     class Meta:
         ordering = ["project_id"]
 
-    @override
     def __str__(self) -> str:
         return f"Alert secret of {self.project_id}"
 
@@ -139,6 +135,5 @@ class OperatorAlert(models.Model):
             )
         ]
 
-    @override
     def __str__(self) -> str:
         return " ".join(word for word in (self.kind, self.subject, self.host) if word)

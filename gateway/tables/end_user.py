@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import models
-from typing_extensions import override
 
 from core.caller_limits import MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES
 from core.models import Project
@@ -36,6 +35,5 @@ class EndUserLimit(models.Model):
         verbose_name_plural = "end users' limits"
         constraints = [models.UniqueConstraint(fields=["project", "user_id"], name="one_limit_of_an_end_user")]
 
-    @override
     def __str__(self) -> str:
         return self.user_id

@@ -9,7 +9,6 @@ import uuid
 
 from django.db import models
 from django.db.models import Q
-from typing_extensions import override
 
 from analytics.models.datasets import DATASET_NAME_CHARACTERS
 from core.models import Project
@@ -144,7 +143,6 @@ class Experiment(models.Model):
             )
         ]
 
-    @override
     def __str__(self) -> str:
         return self.name or f"experiment {self.pk}"
 
@@ -190,7 +188,6 @@ class ExperimentItem(models.Model):
             ),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"item {self.position}"
 
@@ -239,7 +236,6 @@ class ExperimentAnswer(models.Model):
         ]
         indexes = [models.Index(fields=["key"], condition=~Q(key=""), name="experiment_answer_by_key")]
 
-    @override
     def __str__(self) -> str:
         return f"answer of {LABELS[self.candidate]}"
 
@@ -270,6 +266,5 @@ class ExperimentScore(models.Model):
         ]
         indexes = [models.Index(fields=["key"], condition=~Q(key=""), name="experiment_score_by_key")]
 
-    @override
     def __str__(self) -> str:
         return f"score {self.value}"

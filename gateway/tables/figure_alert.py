@@ -9,7 +9,6 @@ from typing import Any
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -54,7 +53,6 @@ class AlertChannel(models.Model):
         ordering = ["name", "id"]
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_alert_channel_per_name")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -118,7 +116,6 @@ class FigureAlert(models.Model):
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_figure_alert_per_name")]
         indexes = [models.Index(fields=["next_check_at"], name="figure_alerts_due")]
 
-    @override
     def __str__(self) -> str:
         return self.name
 
@@ -169,6 +166,5 @@ class AlertEvent(models.Model):
         ordering = ["-created_at", "-id"]
         indexes = [models.Index(fields=["alert", "-created_at"], name="alert_events_of_alert")]
 
-    @override
     def __str__(self) -> str:
         return self.subject

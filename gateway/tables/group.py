@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -73,6 +72,5 @@ class ModelGroupRow(models.Model):
         verbose_name = "model group"
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_model_group_of_a_name")]
 
-    @override
     def __str__(self) -> str:
         return self.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import models
-from typing_extensions import override
 
 from gateway.tables.experiment import Experiment
 
@@ -38,6 +37,5 @@ class Shadow(models.Model):
     class Meta:
         ordering = ["experiment_id"]
 
-    @override
     def __str__(self) -> str:
         return f"shadow {self.experiment_id}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import models
-from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
@@ -60,6 +59,5 @@ class StoredObject(models.Model):
         ]
         indexes = [models.Index(fields=["project", "kind", "-id"], name="stored_objects_of_project")]
 
-    @override
     def __str__(self) -> str:
         return f"{self.kind} {self.vendor_id}"

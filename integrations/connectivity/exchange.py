@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
-from typing_extensions import override
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.util.connection import create_connection
 
@@ -182,7 +181,6 @@ class _Plain(HTTPConnection):
         super().__init__(*args, **options)
         self._dial = dial
 
-    @override
     def _new_conn(self) -> socket.socket:
         connected = self._dial.connect(self.host, self.port or 80, self.socket_options)
         connected.settimeout(SILENCE_SECONDS)
@@ -194,7 +192,6 @@ class _Secure(HTTPSConnection):
         super().__init__(*args, **options)
         self._dial = dial
 
-    @override
     def _new_conn(self) -> socket.socket:
         connected = self._dial.connect(self.host, self.port or 443, self.socket_options)
         connected.settimeout(SILENCE_SECONDS)
@@ -209,21 +206,17 @@ class _Adapter(HTTPAdapter):
         self._tls = tls
         super().__init__(max_retries=0)
 
-    @override
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options, ssl_context=self._tls)
 
-    @override
     def proxy_manager_for(self, proxy: Any, **options: Any) -> Any:
         return super().proxy_manager_for(proxy, **options, ssl_context=self._tls)
 
-    @override
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
         """Does nothing, since the TLS context already has its authorities and `requests` would add a bundle of its
         own."""
         conn.cert_reqs = "CERT_REQUIRED"
 
-    @override
     def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
         pool: Any = super().get_connection_with_tls_context(*args, **options)
         kind = _Secure if pool.scheme == "https" else _Plain

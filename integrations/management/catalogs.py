@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from typing_extensions import override
 
 from integrations.pricing.entries import CatalogError
 
@@ -20,13 +19,11 @@ class CatalogCommand(BaseCommand):
     build: ClassVar[staticmethod[[Any, Any], str]]
     output: ClassVar[Path]
 
-    @override
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--catalog-a", type=Path, required=True, metavar="FILE")
         parser.add_argument("--catalog-b", type=Path, required=True, metavar="FILE")
         parser.add_argument("--output", type=Path, default=self.output, metavar="FILE")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             text = self.build(_decoded(options["catalog_a"]), _decoded(options["catalog_b"]))

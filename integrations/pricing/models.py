@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from django.db import models
 from django.db.models import Q
-from typing_extensions import override
 
 from core.models import Project
 
@@ -41,7 +40,6 @@ class PriceFields(models.Model):
     class Meta:
         abstract = True
 
-    @override
     def __str__(self) -> str:
         return f"{self.provider}/{self.model}"
 
@@ -117,7 +115,6 @@ class CatalogState(models.Model):
     models_count = models.PositiveIntegerField(default=0)
     read_at = models.DateTimeField(null=True, blank=True)
 
-    @override
     def __str__(self) -> str:
         return self.source
 
@@ -158,6 +155,5 @@ class PriceSyncLog(models.Model):
             models.UniqueConstraint(fields=["status"], condition=Q(status="running"), name="one_sync_at_a_time"),
         ]
 
-    @override
     def __str__(self) -> str:
         return f"{self.started_at:%Y-%m-%d %H:%M} {self.status}"

@@ -8,7 +8,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.wire.fields import TimeField
 from core.wire.parameters import Parameters
@@ -25,7 +24,6 @@ class PriceField(serializers.DecimalField):
             max_digits=DIGITS, decimal_places=PLACES, min_value=Decimal(0), max_value=MAX_PER_MILLION, **options
         )
 
-    @override
     def to_representation(self, value: Decimal) -> str:
         return f"{value.normalize():f}"
 
@@ -48,7 +46,6 @@ class TierSerializer(serializers.Serializer[Any]):
     above_tokens = serializers.IntegerField(min_value=0)
     rates = serializers.DictField(child=PriceField())
 
-    @override
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         return {"service_tier": "", "above_tokens": 0, **instance}
 
@@ -61,7 +58,6 @@ class TermsSerializer(serializers.Serializer[Any]):
     fees = serializers.DictField(child=PriceField())
     tiers = TierSerializer(many=True)
 
-    @override
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         tiers = [TierSerializer(tier).data for tier in instance.get("tiers", ())]
         return {"rates": instance.get("rates", {}), "fees": instance.get("fees", {}), "tiers": tiers}

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, Protocol, runtime_checkable
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.errors import ProviderError
 from integrations.providers.usage import Usage
@@ -105,7 +104,6 @@ class ChatRequest(msgspec.Struct, frozen=True):
         """Returns whether what only another vendor knows has to be left out."""
         return self.crosses_vendor or self.is_translated
 
-    @override
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r}, stream={self.stream!r}, body={self.body!r})"
 
@@ -133,7 +131,6 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     betas: frozenset[str] | None = None
 
-    @override
     def __repr__(self) -> str:
         """Returns a text without the headers and the body, which may hold secrets."""
         return f"{type(self).__name__}(method={self.method!r}, url={self.url!r}, warnings={self.warnings!r})"

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from weakref import WeakSet
 
 import aiohttp
-from typing_extensions import override
 from yarl import URL
 
 from integrations.providers.base import UploadRequest, UpstreamRequest
@@ -97,7 +96,6 @@ class AiohttpResponse(AsyncIterator[bytes]):
                 return False
         return True
 
-    @override
     async def __anext__(self) -> bytes:
         if self._closed:
             raise StopAsyncIteration if self._response.content.at_eof() else failures.closed_by_caller(self._host)
@@ -260,7 +258,6 @@ class _Connector(aiohttp.TCPConnector):
         super().__init__(**options)
         self._used: WeakSet[asyncio.BaseProtocol] = WeakSet()
 
-    @override
     async def connect(self, *args: Any, **options: Any) -> Connection:
         while True:
             connection = await super().connect(*args, **options)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import cast
 
 import httptools
-from typing_extensions import override
 
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
@@ -182,7 +181,6 @@ class Connection(asyncio.Protocol):
 
     # The following methods are called by asyncio.
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
@@ -190,7 +188,6 @@ class Connection(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._look = look_for_end(sock.fileno())
 
-    @override
     def data_received(self, data: bytes) -> None:
         response = self._response
         if response is None or response.complete:
@@ -226,7 +223,6 @@ class Connection(asyncio.Protocol):
         if has_news or response.complete:
             self._wake(response)
 
-    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self.reusable = False
         if self._timer is not None:

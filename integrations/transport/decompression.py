@@ -23,7 +23,6 @@ from aiohttp.compression_utils import (
     ZLibDecompressor,
     ZSTDDecompressor,
 )
-from typing_extensions import override
 
 from integrations.transport import failures
 from integrations.transport.base import UpstreamResponse
@@ -98,7 +97,6 @@ class DecompressedResponse(AsyncIterator[bytes]):
                 return False
         return True
 
-    @override
     async def __anext__(self) -> bytes:
         while True:
             decompressor = self._decompressor

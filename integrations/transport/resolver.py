@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from aiohttp.abc import AbstractResolver, ResolveResult
-from typing_extensions import override
 
 from integrations.transport.addresses import (
     IPAddress,
@@ -82,14 +81,12 @@ class AiohttpResolver(AbstractResolver):
         parts = urlsplit(url)
         self._trusted.add((parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)))
 
-    @override
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         resolver = self._trusting if (host, port) in self._trusted else self._resolver
         return [_result(host, address, port) for address in await resolver.addresses(host, port)]
 
-    @override
     async def close(self) -> None:
         """Does nothing, since the resolver holds no resources."""
 

@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from math import inf
 from typing import Protocol
 
-from typing_extensions import override
-
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
 from integrations.transport.base import Timeouts, UpstreamResponse
@@ -120,7 +118,6 @@ class PooledResponse(AsyncIterator[bytes]):
     def chunks(self) -> AsyncIterator[bytes]:
         return self
 
-    @override
     async def __anext__(self) -> bytes:
         while not self.pieces:
             if self.complete:
@@ -236,7 +233,6 @@ class WatchedResponse(PooledResponse):
     # The connection sets it at once: a constructor would be one more call.
     on_news: Callable[[], None] | None
 
-    @override
     def wake(self) -> None:
         if self.on_news is not None:
             self.on_news()

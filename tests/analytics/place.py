@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from pytest_django import Settings
-from typing_extensions import override
 
 from analytics.clickhouse import client
 from tests.analytics.engine_process import ROOT, EngineProcess
@@ -57,7 +56,6 @@ class ShippingPlace(Place):
         self._end_shipper()
         self.shipper = self.start_shipper()
 
-    @override
     def close(self) -> None:
         self._end_shipper()
         super().close()

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typing_extensions import override
 
 from benchmarks.counts import bounds
 from benchmarks.counts.callgrind import Instructions
@@ -132,7 +131,6 @@ def test_instructions__dump_without_a_new_file__is_an_error_and_no_0(vgdb: Calla
 class _Late(Ours):
     """A service whose shipper has its file when it is looked for the second time."""
 
-    @override
     def roles(self) -> dict[int, str]:
         found = super().roles()
         run_files.write(self.workspace / "var" / "run" / "shipper.pid", str(os.getpid()))

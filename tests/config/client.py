@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from typing_extensions import override
-
 
 class Client(asyncio.Transport):
     """The client's connection, with the pieces that were written to it."""
@@ -17,26 +15,20 @@ class Client(asyncio.Transport):
         self.is_closed = False
         self.is_paused = False
 
-    @override
     def write(self, data: Any) -> None:
         self.written.append(bytes(data))
 
-    @override
     def close(self) -> None:
         self.is_closed = True
 
-    @override
     def can_write_eof(self) -> bool:
         return False
 
-    @override
     def is_closing(self) -> bool:
         return self.is_closed
 
-    @override
     def pause_reading(self) -> None:
         self.is_paused = True
 
-    @override
     def resume_reading(self) -> None:
         self.is_paused = False

@@ -16,8 +16,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from typing_extensions import override
-
 from config.supervisor import fork_server, run_files
 from config.supervisor.children import Child, Service, StartError, all_started
 from config.supervisor.processes import Process, Processes, Program
@@ -147,7 +145,6 @@ class _Worker(WebWorker):
         self._values = values
         self._file = folder / self.role
 
-    @override
     def program(self) -> Program:
         *_, serving = super().program().descriptors
         return Program([str(self._file), self._values[self.role]], _function("serve"), [serving])

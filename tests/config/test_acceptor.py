@@ -6,7 +6,6 @@ import socket
 from collections.abc import AsyncIterator
 
 import pytest
-from typing_extensions import override
 
 from config.supervisor.acceptor import Acceptor
 from config.supervisor.web import listen
@@ -20,7 +19,6 @@ class _Counted(asyncio.Protocol):
     def __init__(self, opened: list[asyncio.BaseTransport]) -> None:
         self._opened = opened
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._opened.append(transport)
         assert isinstance(transport, asyncio.Transport)

@@ -13,7 +13,6 @@ from django.db import OperationalError
 from django.db.models import F
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
-from typing_extensions import override
 
 from config.supervisor import beat
 from config.supervisor.beat import LeasedScheduler
@@ -48,7 +47,6 @@ class Beat(LeasedScheduler):
 
     producer: Any = None
 
-    @override
     def send_task(self, *args: Any, **options: Any) -> None:
         self._to(args[0])
 

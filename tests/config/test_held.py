@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from typing_extensions import override
 
 from gateway.protocol.arrived import ArrivedRequest
 from tests.config.test_direct import PATH, Endpoint, Served, post
@@ -48,7 +47,6 @@ class Held(Served):
         self.direct = {PATH.encode(): self.endpoint}
         self.protocol._direct = self.direct
 
-    @override
     async def request(self, *pieces: bytes) -> bytes:
         await super().request(*pieces)
         return b"".join(self.client.written)

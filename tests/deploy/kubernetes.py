@@ -11,7 +11,6 @@ from typing import Any
 
 import jsonpatch
 import yaml
-from typing_extensions import override
 
 from tests.live.service import ROOT
 
@@ -78,7 +77,6 @@ def _rename(container: dict[str, Any], images: list[dict[str, str]]) -> None:
 class StrictLoader(yaml.SafeLoader):
     """Refuses keys that stand twice in a mapping, as Kubernetes' strict decoding does."""
 
-    @override
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         assert len(keys) == len(set(keys)), f"a key stands twice: {node.start_mark}"

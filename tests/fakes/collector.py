@@ -17,7 +17,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from typing_extensions import override
 
 PROTOBUF = "application/x-protobuf"
 
@@ -124,6 +123,5 @@ class _Handler(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True  # The sender was killed meanwhile.
 
-    @override
     def log_message(self, format: str, *args: Any) -> None:
         """Writes no log."""

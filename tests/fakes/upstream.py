@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from typing_extensions import override
-
 from tests.waiting import TIMEOUT_SECONDS
 
 MAX_HEAD_BYTES = 1 << 20
@@ -90,12 +88,10 @@ class _Protocol(asyncio.StreamReaderProtocol):
         self.lost = asyncio.Event()
         super().__init__(reader, lambda r, w: serve(r, w, self.lost))
 
-    @override
     def eof_received(self) -> bool | None:
         self.lost.set()
         return super().eof_received()
 
-    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost.set()
         super().connection_lost(exc)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import requests
 import trustme
-from typing_extensions import override
 
 from tests.fleet.servers import haproxy
 from tests.live.service import ROOT
@@ -54,7 +53,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             self.server.released.wait(START_SECONDS)
 
-    @override
     def log_message(self, format: str, *args: object) -> None:
         """Says nothing."""
 

@@ -14,7 +14,6 @@ import pytest
 import redis
 import requests
 from redis.cluster import RedisCluster
-from typing_extensions import override
 
 from tests.fleet import servers
 from tests.fleet.servers import HOST, haproxy, pgbouncer, redis_cluster, redis_sentinel, redis_server
@@ -103,7 +102,6 @@ def _host(name: str) -> Iterator[tuple[str, threading.Event]]:
             self.end_headers()
             self.wfile.write(name.encode())
 
-        @override
         def log_message(self, format: str, *args: object) -> None:
             """Says nothing: the balancer asks each second."""
 

@@ -13,7 +13,6 @@ import httpx2
 from google.protobuf import json_format
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from typing_extensions import override
 
 from tests.fuzzing.exchange import MAX_CASE_BYTES, Answer, Finding, Sent, check, check_envelope, exchange
 from tests.fuzzing.mutation import encoded, mutated_bytes, mutated_json
@@ -73,11 +72,9 @@ class Completions(Entrance):
 
     name = "gateway"
 
-    @override
     def unchanged(self, seed: Any) -> Sent:
         return Sent(path=ENDPOINT, headers={**JSON, **seed.get("headers", {})}, body=encoded(seed["body"]))
 
-    @override
     def changed(self, random: Random, seed: Any) -> Sent:
         way = random.random()
         if way < 0.75:
@@ -89,7 +86,6 @@ class Completions(Entrance):
         whole = _http_request(plain, {**self.gateway.headers, **plain.headers})
         return Sent(raw=mutated_bytes(random, whole, [whole]))
 
-    @override
     def judge(self, answer: Answer) -> None:
         check(answer)
         if answer.headers.get("content-type", "").startswith("text/event-stream"):
@@ -106,13 +102,11 @@ class Management(Entrance):
 
     name = "management"
 
-    @override
     def unchanged(self, seed: Any) -> Sent:
         path = seed["path"].replace("{project}", self.gateway.project_id)
         text = json.dumps(seed["body"]).replace("{project}", self.gateway.project_id) if "body" in seed else ""
         return Sent(method=seed["method"], path=path, headers=JSON if text else {}, body=text.encode())
 
-    @override
     def changed(self, random: Random, seed: Any) -> Sent:
         if "body" not in seed or random.random() < 0.2:
             return self._with_other_path(random, seed)
@@ -130,7 +124,6 @@ class Management(Entrance):
         path = "".join(chr(byte) if 0x21 <= byte <= 0x7E and byte != 0x23 else f"%{byte:02X}" for byte in changed)
         return Sent(method=plain.method, path=f"/{path.lstrip('/')}", headers=plain.headers, body=plain.body)
 
-    @override
     def judge(self, answer: Answer) -> None:
         check(answer)
         if answer.headers.get("content-type", "").startswith("application/json"):
@@ -142,14 +135,12 @@ class Telemetry(Entrance):
 
     name = "otlp"
 
-    @override
     def unchanged(self, seed: Any) -> Sent:
         path = f"/api/otlp/v1/{seed['signal']}"
         if "base64" in seed:
             return Sent(path=path, headers={"content-type": seed["type"]}, body=base64.b64decode(seed["base64"]))
         return Sent(path=path, headers=JSON, body=encoded(seed["body"]))
 
-    @override
     def changed(self, random: Random, seed: Any) -> Sent:
         plain = self.unchanged(seed)
         documents = [other["body"] for other in self.seeds if "body" in other]
@@ -163,7 +154,6 @@ class Telemetry(Entrance):
         body = mutated_bytes(random, _protobuf(seed), messages)
         return Sent(path=plain.path, headers=PROTOBUF, body=body)
 
-    @override
     def judge(self, answer: Answer) -> None:
         """Checks that an export is stored, in part or whole, or refused; the error envelope is OTLP's own."""
         check(answer)
@@ -176,12 +166,10 @@ class Mcp(Entrance):
 
     name = "mcp"
 
-    @override
     def unchanged(self, seed: Any) -> Sent:
         headers = {**JSON, "accept": "application/json, text/event-stream"}
         return Sent(path="/api/agent/mcp", headers=headers, body=encoded(seed))
 
-    @override
     def changed(self, random: Random, seed: Any) -> Sent:
         plain = self.unchanged(seed)
         if random.random() < 0.85:
@@ -189,7 +177,6 @@ class Mcp(Entrance):
         changed = mutated_bytes(random, plain.body, [encoded(other) for other in self.seeds])
         return Sent(path=plain.path, headers=plain.headers, body=changed)
 
-    @override
     def judge(self, answer: Answer) -> None:
         check(answer)
         if answer.status == 200 and answer.headers.get("content-type", "").startswith("application/json"):

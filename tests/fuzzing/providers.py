@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import httpx2
-from typing_extensions import override
 
 from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import DialectServer
@@ -42,7 +41,6 @@ class ProviderAnswers(Entrance):
         self._upstream = upstream
         self._requests = 0
 
-    @override
     def _seeds(self) -> list[Any]:
         every = [
             {"provider": provider, "story": story, "stream": stream}
@@ -53,13 +51,11 @@ class ProviderAnswers(Entrance):
         ]
         return [*corpus_seeds(self.name), *every]
 
-    @override
     def unchanged(self, seed: Any) -> Sent:
         fake = FAKES[seed["provider"]]
         self._play(seed, _pieces(fake, seed), 200)
         return self._request(seed)
 
-    @override
     def changed(self, random: Random, seed: Any) -> Sent:
         fake = FAKES[seed["provider"]]
         donors = [_pieces(FAKES[other["provider"]], other) for other in random.sample(self.seeds, 3)]
@@ -68,14 +64,12 @@ class ProviderAnswers(Entrance):
         self._play(seed, pieces, status)
         return self._request(seed)
 
-    @override
     def send(self, sent: Sent) -> Answer:
         answer = super().send(sent)
         if not any(script.received for script in self._upstream.scripts.values()):
             raise Finding(f"the provider got no request: {answer.body[:300]!r}")
         return answer
 
-    @override
     def judge(self, answer: Answer) -> None:
         """Checks that the result is an answer, a failure in its envelope, or a stream with at most one error at its
         end."""

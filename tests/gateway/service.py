@@ -23,7 +23,6 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 from openai import OpenAI
-from typing_extensions import override
 
 from analytics.request_log.record import RequestRecord, SpoolEntry
 from tests.described import check, operation_path
@@ -76,7 +75,6 @@ Content = bytes | dict[str, Any] | Iterator[bytes]
 class CheckedClient(httpx2.Client):
     """A client that looks up every whole answer in the OpenAPI document."""
 
-    @override
     def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         response = super().send(request, stream=stream, **options)
         path = operation_path(request.url.raw_path.decode("ascii"))

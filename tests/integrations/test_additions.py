@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace as with_fields
-from typing_extensions import override
 
 from integrations.connectivity.exchange import HttpAnswer, Sender
 from integrations.connectivity.trial import try_credentials
@@ -193,7 +192,6 @@ def test_fallback__parameter_that_only_this_integration_sets__goes_out(provider:
 class _Recorder(Sender):
     sent: list[UpstreamRequest] = []
 
-    @override
     def send(self, request: UpstreamRequest) -> HttpAnswer:
         self.sent.append(request)
         return HttpAnswer(401, {}, b'{"error": {"message": "no canary-header-value here"}}')

@@ -28,7 +28,6 @@ from typing import Any
 import requests
 from clickhouse_driver import Client
 from clickhouse_driver import errors as driver_errors
-from typing_extensions import override
 
 from tests.gateway.service import free_port
 from tests.live.service import ROOT, LiveService, minimal_environment
@@ -125,7 +124,6 @@ class Killer(threading.Thread):
         self._pid_file = var_dir / "run" / "engine.pid"
         self.kills = 0
 
-    @override
     def run(self) -> None:
         began = time.monotonic()
         for moment in self._moments:

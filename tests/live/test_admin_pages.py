@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import requests
-from typing_extensions import override
 
 from tests.live.prompts import EachWorker, Team
 from tests.live.service import LiveService
@@ -139,7 +138,6 @@ class _FormParser(HTMLParser):
         super().__init__()
         self.forms: list[_Form] = []
 
-    @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
         name = found.get("name", "")

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 import requests
 from prometheus_client.parser import text_string_to_metric_families
-from typing_extensions import override
 
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService
@@ -152,7 +151,6 @@ def receiver() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
             self.send_response(204)
             self.end_headers()
 
-        @override
         def log_message(self, format: str, *args: object) -> None:
             pass
 

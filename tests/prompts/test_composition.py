@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
-from typing_extensions import override
 
 from core.models import Project
 from prompts.content.composition import MAX_DEPTH, Library, compose
@@ -237,7 +236,6 @@ class Shelf(Library):
     def __init__(self, prompts: dict[str, Any]) -> None:
         self.prompts = prompts
 
-    @override
     def find(self, reference: str) -> Any:
         return self.prompts.get(reference)
 

@@ -15,7 +15,6 @@ from urllib.parse import parse_qs
 
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
-from typing_extensions import override
 
 CLIENT_ID, CLIENT_SECRET = "gateway", "client-secret-of-the-tests"
 
@@ -93,7 +92,6 @@ def serving(provider: FakeProvider) -> Iterator[FakeProvider]:
             self.end_headers()
             self.wfile.write(text.encode())
 
-        @override
         def log_message(self, *_: Any) -> None:
             pass
 

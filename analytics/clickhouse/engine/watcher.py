@@ -8,8 +8,6 @@ import socket
 import threading
 from dataclasses import dataclass
 
-from typing_extensions import override
-
 from analytics.clickhouse.engine.chdb_connection import ChdbEngine
 from analytics.clickhouse.engine.errors import EngineError
 from analytics.clickhouse.engine.protocol import ClientPacket
@@ -63,7 +61,6 @@ class Watcher(threading.Thread):
         self._wake_reader.close()
         self._wake_writer.close()
 
-    @override
     def run(self) -> None:
         while not self._stopping:
             # A kill can come before the engine has listed the query, so it is repeated until the query has ended.

@@ -10,7 +10,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from analytics.clickhouse.engine.lock import DirectoryLockedError
 from analytics.clickhouse.engine.server import EngineServer, ServerOptions
@@ -23,7 +22,6 @@ class Command(BaseCommand):
     help = "Serve the embedded ClickHouse over its native protocol on 127.0.0.1 until SIGTERM."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--data", type=Path, required=True, help="directory of the tables")
         parser.add_argument("--port", type=int, default=0, help="0 takes a free port")
@@ -33,7 +31,6 @@ class Command(BaseCommand):
         )
         parser.add_argument("--memory-limit", type=int, default=settings.CLICKHOUSE_ENGINE_BYTES, help="bytes")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         access = Access(
             user=os.environ.get("ANALYTICS_ENGINE_USER", "") or "default",

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from analytics.bills.comparison import Difference, compare
 from analytics.bills.formats import BillError, Charge, read_bill
@@ -31,14 +30,12 @@ class Command(BaseCommand):
         "Exit code 0: nowhere; 1: somewhere; 2: the comparison could not be made."
     )
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("provider", help="the provider as integrations name it: openai, anthropic…")
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="its export of costs, JSON or CSV")
         parser.add_argument("--project", action="append", default=[], help="id or name; may be repeated; default: all")
         parser.add_argument("--tolerance", default=_CENT, metavar="DOLLARS", help=f"smaller ones pass; {_CENT}")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         tolerance = _dollars(options["tolerance"])

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from typing_extensions import override
 
 from analytics.clickhouse.description import describe
 from analytics.errors import AnalyticsUnavailableError
@@ -16,11 +15,9 @@ class Command(BaseCommand):
     help = "Print the tables of the analytics store, which has to be running, as Markdown."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--write", action="store_true", help="write docs/schema.md instead")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             page = describe()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from analytics.exports.lines import request_lines
 from analytics.queries.request_filters import RequestFilter
@@ -21,13 +20,11 @@ from core.management.requirements import require_project
 class Command(BaseCommand):
     help = "Write a project's requests, the oldest first, one JSON object a line, as the export over HTTP does."
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, help="id or name of the project")
         parser.add_argument("--content", action="store_true", help="with the bodies of requests and responses")
         parser.add_argument("--output", type=Path, help="file to write; standard output when it is left out")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         project = require_project(options["project"])
         try:

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from analytics.trace_export.exporter import Exporter, ExporterLockedError
 
@@ -17,7 +16,6 @@ class Command(BaseCommand):
     help = "Export the spans of requests to the trace destinations of their projects, until SIGTERM."
     requires_system_checks: list[str] = []
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             exporter = Exporter(settings.SPOOL_DIR)

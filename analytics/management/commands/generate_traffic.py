@@ -10,7 +10,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_datetime
 from tqdm import tqdm
-from typing_extensions import override
 
 from analytics.errors import AnalyticsQueryError
 from analytics.traffic.catalogue import PriceListError
@@ -32,7 +31,6 @@ class Command(BaseCommand):
         "nothing the second time; without --until every run adds a history of its own."
     )
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--requests", type=_count(_MAX_REQUESTS), required=True, help="how many")
         parser.add_argument("--project", help="id or name; may be left out when there is only one")
@@ -47,7 +45,6 @@ class Command(BaseCommand):
         parser.add_argument("--texts", type=Path, default=OWN_TEXTS, help="JSONL of conversations (default our own)")
         parser.add_argument("--seed", type=_count(2**63, min_value=0), default=1, help="the seed of all random choices")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         project = _project(options["project"])

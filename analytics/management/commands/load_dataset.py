@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
-from typing_extensions import override
 
 from analytics.datasets.selectors import list_datasets
 from analytics.datasets.services import add_file, create_dataset
@@ -23,13 +22,11 @@ _LINES_BETWEEN = 1_000
 class Command(BaseCommand):
     help = "Add the items of a file of JSON lines to a data set, all as one version, or none."
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="file with one item a line, as the export of a data set has them")
         parser.add_argument("--project", required=True, help="id or name of the project")
         parser.add_argument("--dataset", required=True, help="name of the data set, which is made if there is none")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         project_id, name = require_project(options["project"]).pk, options["dataset"]
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from analytics.clickhouse.migrator import migrate
 from analytics.errors import AnalyticsUnavailableError
@@ -15,7 +14,6 @@ class Command(BaseCommand):
     help = "Apply the migrations of the analytics store. Running it again changes nothing."
     requires_system_checks: list[str] = []
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             applied = migrate()

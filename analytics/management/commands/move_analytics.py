@@ -10,7 +10,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError
 from tqdm import tqdm
-from typing_extensions import override
 
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError, RepairBusyError
 from analytics.moving.errors import CannotMoveError
@@ -25,13 +24,11 @@ class Command(BaseCommand):
     )
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--from", dest="source", required=True, metavar="DATABASE", help="the database that has the request log"
         )
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             copied = self._move(options["source"])

@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from analytics.clickhouse.topology.mode import mode
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
@@ -24,14 +23,12 @@ class Command(BaseCommand):
     )
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--server", action="append", default=[], metavar="HOST:PORT",
             help="a server of the store, by its own address; several times. Without it those that the store lists",
         )  # fmt: skip
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         broken = 0
         try:

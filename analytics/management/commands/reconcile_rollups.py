@@ -6,7 +6,6 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.reconciliation.services import reconcile
@@ -16,13 +15,11 @@ from core.selectors import find_project
 class Command(BaseCommand):
     help = "Compare every rollup with the requests it is made of, and make the days again that differ."
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", help="id or name of one project; all of them otherwise")
         parser.add_argument("--days", type=int, help="look at the last so many days only")
         parser.add_argument("--dry-run", action="store_true", help="look, and change nothing")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         if options["days"] is not None and options["days"] < 1:
             raise CommandError("--days has to be 1 or more.")

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from analytics.shipper.adoption import AdoptionError, adopt
 from analytics.shipper.loop import Shipper, SpoolLockedError
@@ -23,7 +22,6 @@ class Command(BaseCommand):
     help = "Ship the records of the spool into ClickHouse, exactly once, until SIGTERM."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--once", action="store_true", help="ship one batch and end")
         parser.add_argument("--drain", action="store_true", help="ship all there is and end")
@@ -32,7 +30,6 @@ class Command(BaseCommand):
             help="ship all of the spool of a host that is gone and end: its folder, or s3://… of its second copy",
         )
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         if options["spool"]:
             self._adopt(options["spool"])

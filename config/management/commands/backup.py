@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError
-from typing_extensions import override
 
 from analytics.errors import AnalyticsUnavailableError
 from config.backup.errors import BackupError
@@ -23,14 +22,12 @@ class Command(BaseCommand):
     help = "Back up the configuration and the request log, while the installation serves."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("place", help="a folder, or s3://bucket/prefix; each backup is a folder of its own in it")
         parser.add_argument("--without-log", action="store_true", help="the configuration alone, which takes seconds")
         parser.add_argument("--without-secrets", action="store_true", help="leave encrypted secrets out")
         parser.add_argument("--keep", type=int, help="remove all but the newest so many with a log, or without one")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         os.umask(0o077)
         if options["keep"] is not None and options["keep"] < 1:

@@ -6,7 +6,6 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from typing_extensions import override
 
 from config.supervisor import celery_worker
 
@@ -15,7 +14,6 @@ class Command(BaseCommand):
     help = "Run Celery's worker with beat in one process, which ends when either of them does, until SIGTERM."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--concurrency",
@@ -24,6 +22,5 @@ class Command(BaseCommand):
             help="how many tasks run at once (%(default)s)",
         )
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         celery_worker.main(options["concurrency"])

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from typing_extensions import override
 
 from config.deployment import find_problems
 
@@ -18,11 +17,9 @@ class Command(BaseCommand):
     help = "Say what is wrong with this host's settings and stores. Exit code 1 when it is not fit to serve."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         problems = find_problems()
         fit = not any(problem.is_fatal for problem in problems)

@@ -6,14 +6,12 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
-from typing_extensions import override
 
 
 class Command(BaseCommand):
     help = "Apply the migrations of the SQL database and of the analytics store. Running it again changes nothing."
     requires_system_checks: list[str] = []
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=options["verbosity"], stdout=self.stdout)
         call_command("migrate_analytics", stdout=self.stdout)

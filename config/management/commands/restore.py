@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError
-from typing_extensions import override
 
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError, RepairBusyError
 from config.backup.errors import BackupError
@@ -25,13 +24,11 @@ class Command(BaseCommand):
     help = "Restore a backup into an empty SQL database and an empty analytics store, before the first `serve`."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("place", help="the folder, or s3://bucket/prefix, that `manage.py backup` was given")
         parser.add_argument("--name", help="which backup there, as 20260131T040000Z; the newest when it is left out")
         parser.add_argument("--without-log", action="store_true", help="the configuration alone")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         os.umask(0o077)
         try:

@@ -12,7 +12,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
-from typing_extensions import override
 
 from config import json_log
 from config.supervisor import allocator, fork_server, lock, run_files, web
@@ -25,7 +24,6 @@ class Command(BaseCommand):
     help = "Serve the gateway with all it needs: stores, web workers, shipper, exporter, Celery, sandbox provider."
     requires_system_checks = []
 
-    @override
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--without",
@@ -40,7 +38,6 @@ class Command(BaseCommand):
             help="change no tables: wait for whoever does, and refuse to start when migrations are missing then",
         )
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         # The data folder holds keys, prompts and a socket without a password, so only its owner may read it.
         os.umask(0o077)

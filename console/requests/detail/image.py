@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.conversation.images import decode_image
 from analytics.conversation.requests import read_request
@@ -37,7 +36,6 @@ class RequestImagePage(Page):
     title = "Image"
     template = "ui/page.html"
 
-    @override
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         return image_response(visit.project.pk, route["request_id"], route["number"])
 

@@ -10,7 +10,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.deletion.services import delete_request
 from analytics.discussions.subject import subject_request
@@ -51,7 +50,6 @@ class RequestPage(Page):
     template = "requests/detail/page.html"
     methods = ("GET", "HEAD", "POST")
 
-    @override
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         request_id: UUID = route["request_id"]
         playground = visit.link_if_there("gateway_playground_changelist", request=request_id)
@@ -68,11 +66,9 @@ class RequestPage(Page):
             "dataset": visit.link_if_there("datasets", request_id=str(request_id)) if visit.may(Right.EDIT) else "",
         }
 
-    @override
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return self._panels(visit, route["request_id"], ScoreForm())
 
-    @override
     def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
         return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["request_id"])
 
@@ -136,7 +132,6 @@ class RequestPage(Page):
     def _address(self, visit: Visit, request_id: UUID | None) -> str:
         return visit.link(self.name, visit.project.pk, request_id) if request_id else ""
 
-    @override
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         """Records a score, adds the request to a review queue, comments on it, assigns it, or deletes it."""
         request_id: UUID = route["request_id"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from typing_extensions import override
 
 from analytics.models import REASON_CHARACTERS, SCORE_NAME_CHARACTERS, EvaluatorType, ScoreType
 from analytics.scores.services import NewScore
@@ -27,7 +26,6 @@ class ScoreForm(forms.Form):
     )
     verdict = forms.ChoiceField(choices=[(name, name) for name in (_UP, _DOWN, "number")], widget=forms.HiddenInput)
 
-    @override
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}
         if given.get("verdict") == "number" and given.get("score_value") is None and "score_value" not in self.errors:

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from typing_extensions import override
 
 from analytics.deletion.selectors import when_deleted
 from analytics.queries.requests import find_project
@@ -37,7 +36,6 @@ class RequestLinkPage(Page):
     title = "Request"
     template = "requests/detail/gone.html"
 
-    @override
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         request_id: UUID = route["request_id"]
         projects = list(projects_with(visit.person, Right.READ).values_list("pk", flat=True))

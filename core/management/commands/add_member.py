@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
@@ -22,13 +21,11 @@ class Command(BaseCommand):
     # Django's checks are about the code and import every page: most of the command's time.
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
         parser.add_argument("--project", required=True, help="id or name of the project")
         parser.add_argument("--role", choices=Role.values, required=True)
 
-    @override
     @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         project = require_project(options["project"])

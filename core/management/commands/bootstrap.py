@@ -7,7 +7,6 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
@@ -21,12 +20,10 @@ class Command(BaseCommand):
     # Django's checks are about the code and import every page: most of the command's time.
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--name", required=True, help="name of the new project")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    @override
     @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()

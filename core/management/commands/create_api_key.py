@@ -9,7 +9,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_date, parse_datetime
-from typing_extensions import override
 
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
@@ -23,7 +22,6 @@ class Command(BaseCommand):
     # Django's checks are about the code and import every page: most of the command's time.
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, help="id or name of the project")
         parser.add_argument("--name", required=True, help="what the key is for")
@@ -31,7 +29,6 @@ class Command(BaseCommand):
         parser.add_argument("--expires", type=_moment, help="ISO 8601 date or time; UTC unless it says otherwise")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    @override
     @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         project = require_project(options["project"])

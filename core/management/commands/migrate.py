@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.commands import migrate
-from typing_extensions import override
 
 from core.processes.locks import installation_lock
 
@@ -17,7 +16,6 @@ _READS = ("plan", "check_unapplied")
 
 
 class Command(migrate.Command):
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         if any(options.get(name) for name in _READS):
             super().handle(*args, **options)

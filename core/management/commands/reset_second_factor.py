@@ -7,7 +7,6 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from core.audit.entries import audited_command
 from core.sign_in.second_factor import remove
@@ -18,11 +17,9 @@ class Command(BaseCommand):
     # Django's checks are about the code and import every page: most of the command's time.
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
 
-    @override
     @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         user = User.objects.filter(username=options["username"]).first()

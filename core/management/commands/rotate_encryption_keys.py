@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from core.audit.entries import write_of_command
 from core.audit.recording import CHANGED, Change
@@ -31,7 +30,6 @@ class Command(BaseCommand):
     # Django's checks are about the code and import every page: most of the command's time.
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="Count what is to be done and change nothing.")
         parser.add_argument(
@@ -40,7 +38,6 @@ class Command(BaseCommand):
             help="The keys of now are the right ones, although they read nothing: former keys are lost for good.",
         )
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         if options["dry_run"]:

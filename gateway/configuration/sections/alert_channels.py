@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from core.encryption.fernet import decrypt
 from gateway.alerts.channels import add_channel, change_channel, list_channels, remove_channel
 from gateway.configuration.problems import Path
@@ -22,27 +20,22 @@ class AlertChannelsSection(EntriesSection):
     secrets = ("url",)
     defaults = {"emails": [], "receives_project_alerts": False}
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         rest, secrets = self._given_secrets(given, path)
         data = checked(NewAlertChannelSerializer, {**rest, "name": name}, path)
         values = {field: data.get(field, default) for field, default in self.defaults.items()}
         return {"kind": data["kind"], **values, **secrets}
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         return {row.name: _values(row) for row in list_channels(self.project_id)}
 
-    @override
     def create(self, name: str, values: Values) -> None:
         add_channel(self.project_id, {"name": name, **plain(values)}, actor=ACTOR)
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         refuse_change(differences, "kind")
         change_channel(self.project_id, self._row(name).pk, plain(without_kept(values)), actor=ACTOR)
 
-    @override
     def delete(self, name: str) -> None:
         remove_channel(self.project_id, self._row(name).pk, actor=ACTOR)
 

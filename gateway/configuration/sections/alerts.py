@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.errors import ValidationError
 from gateway.alerts.channels import list_channels
@@ -33,7 +32,6 @@ class AlertsSection(EntriesSection):
     without_default = ("query", "condition", "threshold", "window_minutes")
     defaults = {"min_requests": 0, "repeat_minutes": None, "channels": []}
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         data = checked(_FileAlertSerializer, {**given, "name": name}, path)
         query = {"figure": data["query"]["figure"], "filters": plain_filters(data["query"]["filters"])}
@@ -42,23 +40,18 @@ class AlertsSection(EntriesSection):
         own = {field: data[field] for field in ("condition", "threshold", "window_minutes")}
         return {"query": query, **own, **values}
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         return {row.name: self._values(row) for row in list_alerts(self.project_id)}
 
-    @override
     def create(self, name: str, values: Values) -> None:
         create_alert(self.project_id, {"name": name, **self._columns(values)}, actor=ACTOR)
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         change_alert(self.project_id, self._row(name).pk, self._columns(values), actor=ACTOR)
 
-    @override
     def delete(self, name: str) -> None:
         delete_alert(self.project_id, self._row(name).pk, actor=ACTOR)
 
-    @override
     def exported(self, name: str, values: Values) -> Values:
         found = super().exported(name, values)
         if not found["query"]["filters"]:

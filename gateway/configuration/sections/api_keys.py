@@ -7,7 +7,6 @@ from typing import Any
 
 from django.utils import timezone
 from rest_framework import serializers
-from typing_extensions import override
 
 from core.errors import ValidationError
 from core.keys.serializers import NewApiKeySerializer
@@ -44,7 +43,6 @@ class ApiKeysSection(EntriesSection):
         "metadata": {},
     }
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         rest, secrets = self._given_secrets(given, path)
         team = rest.pop("team", "") or ""
@@ -53,11 +51,9 @@ class ApiKeysSection(EntriesSection):
         given_secrets = {field: secret for field, secret in secrets.items() if secret.value != ""}
         return {"scopes": sorted(set(data["scopes"])), **values, **given_secrets}
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         return {name: self._values(row) for name, row in self._rows().items()}
 
-    @override
     def differences(self, wanted: Values, stored: Values) -> Differences:
         found = super().differences(wanted, stored)
         given = wanted.get(_FIELD)
@@ -65,13 +61,11 @@ class ApiKeysSection(EntriesSection):
             del found[_FIELD]
         return found
 
-    @override
     def settle(self, wanted: Values, stored: Values | None, path: Path) -> Values:
         if stored is not None and wanted.get(_FIELD) == Secret(None):
             wanted = {field: value for field, value in wanted.items() if field != _FIELD}
         return super().settle(wanted, stored, path)
 
-    @override
     def create(self, name: str, values: Values) -> None:
         given = values.get(_FIELD)
         secret = given.value if given is not None else ""
@@ -82,7 +76,6 @@ class ApiKeysSection(EntriesSection):
         if not secret and self.new_keys.made is not None:
             self.new_keys.made.setdefault(self.project.name, {})[name] = made
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         refuse_change(differences, "scopes")
         row = self._rows()[name]
@@ -92,20 +85,16 @@ class ApiKeysSection(EntriesSection):
         if _FIELD in differences:
             replace_secret(row, values[_FIELD].value)
 
-    @override
     def delete(self, name: str) -> None:
         revoke_key(self._rows()[name])
 
-    @override
     def unused(self, wanted: Any, stored: Mapping[str, Values]) -> list[str]:
         return [name for name in super().unused(wanted, stored) if self.is_exported(stored[name])]
 
-    @override
     def is_exported(self, values: Values) -> bool:
         ends = values["expires_at"]
         return ends is None or ends > timezone.now()
 
-    @override
     def exported(self, name: str, values: Values) -> Values:
         found = super().exported(name, values)
         del found[_FIELD]

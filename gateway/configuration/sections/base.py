@@ -9,7 +9,6 @@ from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
 from rest_framework.serializers import BaseSerializer
-from typing_extensions import override
 
 from core.errors import ValidationError
 from core.models import Project
@@ -28,7 +27,6 @@ class Added:
 
     words: str
 
-    @override
     def __str__(self) -> str:
         return self.words
 

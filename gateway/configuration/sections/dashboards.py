@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from analytics.dashboards.services import (
     Reader,
     add_chart,
@@ -31,7 +29,6 @@ class DashboardsSection(EntriesSection):
     name = "dashboards"
     without_default = ("charts",)
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         checked(NewDashboardSerializer, {"name": name}, path)
         charts = given.get("charts")
@@ -39,19 +36,16 @@ class DashboardsSection(EntriesSection):
             raise InvalidConfigurationError([Problem((*path, "charts"), "Must be a list.")])
         return {"charts": [_chart(one, (*path, "charts", place)) for place, one in enumerate(charts or [])]}
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         return {
             name: {"charts": [self._values(chart) for chart in row.charts.all()]} for name, row in self._rows().items()
         }
 
-    @override
     def create(self, name: str, values: Values) -> None:
         row = add_dashboard(self._reader, name=name, is_shared=True)
         for place, chart in enumerate(values["charts"]):
             self._add(row, place, chart)
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         row = self._rows()[name]
         charts, there = values["charts"], list(row.charts.all())
@@ -64,11 +58,9 @@ class DashboardsSection(EntriesSection):
             with below(f"charts.{place}"):
                 change_chart(self._reader, row.pk, there[place].pk, self._columns(chart))
 
-    @override
     def delete(self, name: str) -> None:
         remove_dashboard(self._reader, self._rows()[name].pk)
 
-    @override
     def exported(self, name: str, values: Values) -> Values:
         return {
             "charts": [

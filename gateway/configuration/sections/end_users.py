@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from gateway.configuration.problems import Path
 from gateway.configuration.sections.base import Differences, EntriesSection, Values, checked
 from gateway.end_users.serializers import NewEndUserLimitSerializer
@@ -18,25 +16,20 @@ class EndUsersSection(EntriesSection):
     name = "end_users"
     defaults = dict.fromkeys(("monthly_budget_usd", "rate_limit_rpm", "rate_limit_tpm", "max_concurrent_requests"))
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         data = checked(NewEndUserLimitSerializer, {**given, "user_id": name}, path)
         return {field: data.get(field) for field in self.defaults}
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         rows = list_limits(self.project_id)
         return {row.user_id: {field: getattr(row, field) for field in self.defaults} for row in rows}
 
-    @override
     def create(self, name: str, values: Values) -> None:
         create_limit(self.project_id, {"user_id": name, **values})
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         change_limit(self._row(name), values)
 
-    @override
     def delete(self, name: str) -> None:
         self._row(name).delete()
 

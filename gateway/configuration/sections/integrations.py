@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from typing_extensions import override
-
 from core.encryption.fernet import decrypt
 from gateway.configuration.problems import Path, within
 from gateway.configuration.secrets import Secret, plain, read_secrets, stored_secret, stored_secrets
@@ -45,7 +43,6 @@ class IntegrationsSection(EntriesSection):
         "forward_headers": None,
     }
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         rest, secrets = self._given_secrets(given, path)
         headers = read_secrets(rest.pop(_HEADERS, None), (*path, _HEADERS))
@@ -60,17 +57,14 @@ class IntegrationsSection(EntriesSection):
         values["base_url"] = values["base_url"].strip().rstrip("/")
         return {**values, **secrets, **({} if headers is None else {_HEADERS: headers})}
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         return {row.name: _values(row) for row in project_integrations(self.project_id)}
 
-    @override
     def create(self, name: str, values: Values) -> None:
         own = {field: value for field, value in values.items() if self.defaults.get(field, ...) != value}
         change = change_of(plain(own))
         add_integration(project_id=self.project_id, provider=values["provider"], name=name, change=change, trusted=True)
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         refuse_change(differences, "provider")
         kept = {field: value for field, value in values.items() if field in differences or isinstance(value, Secret)}
@@ -78,11 +72,9 @@ class IntegrationsSection(EntriesSection):
             kept[_HEADERS] = values[_HEADERS]
         update_integration(project_id=self.project_id, name=name, change=change_of(plain(kept)), trusted=True)
 
-    @override
     def delete(self, name: str) -> None:
         remove_integration(project_id=self.project_id, name=name)
 
-    @override
     def exported(self, name: str, values: Values) -> Values:
         found = super().exported(name, values)
         if found["provider"] == name:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from gateway.configuration.sections.base import ACTOR, Differences, EntriesSection, Values, checked
 from integrations.models import ModelPrice
@@ -23,7 +21,6 @@ class PricesSection(EntriesSection):
     name = "prices"
     defaults = dict.fromkeys(COSTS)
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         provider, _, model = name.partition("/")
         if not is_known(provider) or not is_model_name(model):
@@ -33,21 +30,17 @@ class PricesSection(EntriesSection):
         data = checked(CostsSerializer, given, path)
         return {field: data.get(field) for field in COSTS}
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         rows = ModelPrice.objects.filter(project_id=self.project_id).order_by("provider", "model")
         return {f"{row.provider}/{row.model}": {field: getattr(row, field) for field in COSTS} for row in rows}
 
-    @override
     def create(self, name: str, values: Values) -> None:
         provider, _, model = name.partition("/")
         set_price(project_id=self.project_id, provider=provider, model=model, costs=values, actor=ACTOR)
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         self.create(name, values)
 
-    @override
     def delete(self, name: str) -> None:
         provider, _, model = name.partition("/")
         remove_price(project_id=self.project_id, provider=provider, model=model, actor=ACTOR)

@@ -11,8 +11,6 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from typing_extensions import override
-
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem, within
 from gateway.configuration.sections.base import ACTOR, Added, Differences, EntriesSection, Values, checked
 from prompts.content.version import VersionContent
@@ -39,7 +37,6 @@ class PromptsSection(EntriesSection):
     without_default = ("versions", "active_version", "labels")
     defaults = {"description": ""}
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         versions = _numbered(given.get("versions"), (*path, "versions"))
         labels = _labels(given.get("labels"), (*path, "labels"))
@@ -69,12 +66,10 @@ class PromptsSection(EntriesSection):
             }
         return values
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         configs = PromptConfig.objects.for_project(self.project_id).select_related("active_version").order_by("name")
         return {row.name: _values(row) for row in configs.prefetch_related("versions", "labels__version")}
 
-    @override
     def differences(self, wanted: Values, stored: Values) -> Differences:
         found: Differences = {}
         if wanted["description"] != stored["description"]:
@@ -96,16 +91,13 @@ class PromptsSection(EntriesSection):
             found[f"labels.{name}"] = stored["labels"][name], None
         return found
 
-    @override
     def new_differences(self, wanted: Values) -> Differences:
         return self.differences(wanted, {"description": "", "versions": [], "labels": {}})
 
-    @override
     def create(self, name: str, values: Values) -> None:
         create_config(project_id=self.project_id, name=name, description=values["description"], actor=ACTOR)
         self.change(name, values, self.new_differences(values))
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         row = PromptConfig.objects.for_project(self.project_id).get(name=name)
         of_config: dict[str, Any] = {"project_id": self.project_id, "config_id": row.pk, "actor": ACTOR}
@@ -121,7 +113,6 @@ class PromptsSection(EntriesSection):
             if field.startswith("labels."):
                 _set_label(of_config, field.removeprefix("labels."), label)
 
-    @override
     def finish(self, names: Sequence[str], wanted: Mapping[str, Values], path: Path) -> None:
         """Checks what the prompts include, once all of them are there."""
         rows = PromptConfig.objects.for_project(self.project_id).filter(name__in=names).order_by("name")
@@ -130,12 +121,10 @@ class PromptsSection(EntriesSection):
                 with within((*path, row.name, "versions", place)):
                     require_composable(self.project_id, row.pk, item.content.messages, item.content.variables)
 
-    @override
     def delete(self, name: str) -> None:
         row = PromptConfig.objects.for_project(self.project_id).get(name=name)
         delete_config(project_id=self.project_id, config_id=row.pk, actor=ACTOR)
 
-    @override
     def exported(self, name: str, values: Values) -> Values:
         found: Values = {"description": values["description"]} if values["description"] else {}
         found["versions"] = [_exported(item) for item in values["versions"]]

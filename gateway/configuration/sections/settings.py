@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from gateway.configuration.problems import Path
 from gateway.configuration.secrets import Secret, plain, without_kept
 from gateway.configuration.sections.base import ACTOR, Differences, Section, Values, checked
@@ -29,11 +27,9 @@ class SettingsSection(Section):
     secrets = (_URL,)
 
     @classmethod
-    @override
     def fields(cls) -> frozenset[str]:
         return frozenset(one.name for one in declared(ProjectSettings))
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         rest, secrets = self._given_secrets(given, path)
         address = secrets.get(_URL, Secret("")).value or ""
@@ -42,12 +38,10 @@ class SettingsSection(Section):
         del values[_URL]
         return {**values, **secrets}
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         values = by_part(as_wire(project_settings(self.project_id)))
         return {"": {**values, _URL: Secret(values[_URL], "stored" if values[_URL] else "empty")}}
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         nested: dict[str, Any] = {}
         values = without_kept(values)
@@ -59,7 +53,6 @@ class SettingsSection(Section):
             data = {field: value for field, value in data.items() if field != _URL}
         replace_settings(project_id=self.project_id, values=data, actor=ACTOR)
 
-    @override
     def exported(self, name: str, values: Values) -> Values:
         nested: dict[str, Any] = {}
         for field, value in values.items():

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from core.keys.services import LIMIT_FIELDS
 from core.models import Team
 from core.teams.serializers import NewTeamSerializer
@@ -20,24 +18,19 @@ class TeamsSection(EntriesSection):
     name = "teams"
     defaults = dict.fromkeys(LIMIT_FIELDS)
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         data = checked(NewTeamSerializer, {**given, "name": name}, path)
         return {field: data.get(field) for field in LIMIT_FIELDS}
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         return {row.name: {field: getattr(row, field) for field in LIMIT_FIELDS} for row in list_teams(self.project_id)}
 
-    @override
     def create(self, name: str, values: Values) -> None:
         create_team(self.project_id, {"name": name, **values})
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         change_team(self.project_id, self._id(name), values)
 
-    @override
     def delete(self, name: str) -> None:
         delete_team(self.project_id, self._id(name))
 

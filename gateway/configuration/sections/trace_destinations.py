@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from analytics.models import TraceDestination
 from analytics.serializers.trace_destinations import NewTraceDestinationSerializer
 from analytics.trace_export.destinations import (
@@ -30,7 +28,6 @@ class TraceDestinationsSection(EntriesSection):
     without_default = ("endpoint", _HEADERS)
     defaults = {"enabled": True, "sampling_ratio": 1.0, "include_content": False}
 
-    @override
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         rest = {field: value for field, value in given.items() if field != _HEADERS}
         headers = read_secrets(given.get(_HEADERS), (*path, _HEADERS))
@@ -42,19 +39,15 @@ class TraceDestinationsSection(EntriesSection):
             **({} if headers is None else {_HEADERS: headers}),
         }
 
-    @override
     def stored(self) -> Mapping[str, Values]:
         return {row.name: _values(row) for row in list_destinations(self.project_id)}
 
-    @override
     def create(self, name: str, values: Values) -> None:
         add_destination(self.project_id, {"name": name, **plain(values)})
 
-    @override
     def change(self, name: str, values: Values, differences: Differences) -> None:
         change_destination(self.project_id, self._row(name).pk, plain(values))
 
-    @override
     def delete(self, name: str) -> None:
         remove_destination(self.project_id, self._row(name).pk)
 

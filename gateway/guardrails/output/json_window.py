@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from typing_extensions import override
-
 from gateway.guardrails.output.masks import Mask, Masks
 from gateway.guardrails.output.window import Notes, TextWindow, borders
 
@@ -41,13 +39,11 @@ class JsonWindow(TextWindow):
         self._depth = 0
         self._token = 2
 
-    @override
     def feed(self, text: str) -> str:
         read, complete = self._read(self._unread + text)
         given = super().feed(read)
         return given + super().finish() if complete else given
 
-    @override
     def finish(self) -> str:
         given = super().finish()
         rest, self._unread = self._unread, ""
@@ -102,11 +98,9 @@ class JsonWindow(TextWindow):
         self._pieces += pieces
         self._tokens += [token] * len(pieces)
 
-    @override
     def _between(self, start: int, end: int) -> str:
         return "".join(self._pieces[start:end])
 
-    @override
     def _whole(self, start: int, end: int) -> tuple[int, int]:
         """Widens a span to the whole numbers that it touches: a part of a number cannot be replaced by a quoted
         text."""
@@ -117,7 +111,6 @@ class JsonWindow(TextWindow):
             end += 1
         return start, end
 
-    @override
     def _instead(self, start: int, end: int, mask: Mask) -> str:
         out: list[str] = []
         for token, places in groupby(range(start, end), key=self._tokens.__getitem__):
@@ -127,7 +120,6 @@ class JsonWindow(TextWindow):
                 out.append(f'"{mask.text}"' if token % 2 else mask.text)
         return "".join(out)
 
-    @override
     def _forget(self, count: int) -> None:
         super()._forget(count)
         del self._pieces[:count], self._tokens[:count]

@@ -7,7 +7,6 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from typing_extensions import override
 
 from core.management.requirements import require_tables
 from gateway.configuration.applying import projects_of
@@ -21,7 +20,6 @@ class Command(BaseCommand):
     help = "Make projects what a YAML file says: the plan is shown first. Applying a file again changes nothing."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", help="as manage.py export writes it; - for standard input")
         configuration.add_arguments(parser)
@@ -29,7 +27,6 @@ class Command(BaseCommand):
             "--prune", action="store_true", help="delete what a section of the file does not name any more"
         )
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         with configuration.unchanged_on_failure():

@@ -13,7 +13,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from openai import AsyncOpenAI
 from tqdm import tqdm
-from typing_extensions import override
 
 from gateway.demo import report
 from gateway.demo.conversations import OWN_PROMPTS, DemoConversation, PromptFileError, read_conversations
@@ -25,7 +24,6 @@ class Command(BaseCommand):
     help = "Play conversations through the official OpenAI SDK, then print the session table and the cost."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--prompts", type=Path, default=OWN_PROMPTS, help="JSONL file of conversations")
         parser.add_argument("--limit", type=int, help="play only the first so many")
@@ -35,7 +33,6 @@ class Command(BaseCommand):
         parser.add_argument("--project-id")
         parser.add_argument("--api-key")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         # The SDK's HTTP client logs every request; the progress bar says enough.
         for name in ("httpx", "httpx2", "openai"):

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
-from typing_extensions import override
 
 from core.caller_limits import MAX_BUDGET_USD
 from gateway.project_settings.declaration import Kind, Setting, declared
@@ -30,11 +29,9 @@ class Command(BaseCommand):
     help = "Print docs/settings.md with the tables of settings as they are declared."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--write", action="store_true", help="write the page instead")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         page = settings.BASE_DIR / "docs" / "settings.md"
         described = describe(page.read_text(encoding="utf-8"))

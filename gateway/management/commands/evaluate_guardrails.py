@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import find_pii
@@ -22,7 +21,6 @@ _decode = msgspec.json.Decoder(Line).decode
 class Command(BaseCommand):
     help = "Judge labelled texts (JSON lines with text, label and kind) with the guardrails' detectors and count."
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
         parser.add_argument(
@@ -38,7 +36,6 @@ class Command(BaseCommand):
         )
         parser.add_argument("--time", action="store_true", help="also measure the CPU time of the detectors")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         part = options["part"]
         lines = [line for file in options["files"] for line in _read(file) if part in (None, line.part)]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from core.management.requirements import require_project, require_tables
 from core.models import Project
@@ -18,14 +17,12 @@ class Command(BaseCommand):
     help = "Write projects with their settings, providers, keys' limits, prompts and alerts as YAML, without secrets."
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--project", action="append", help="id or name of a project; may be repeated; all without it"
         )
         parser.add_argument("--output", type=Path, help="file to write; standard output without it")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()
         named = options["project"]

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from core.management.requirements import require_tables
 from core.models import Project
@@ -30,7 +29,6 @@ class Command(BaseCommand):
     )
     requires_system_checks: list[str] = []
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("origin", choices=sorted(_ORIGINS))
         parser.add_argument("file")
@@ -38,7 +36,6 @@ class Command(BaseCommand):
         parser.add_argument("--output", type=Path, help="write a file for manage.py apply, and change nothing")
         configuration.add_arguments(parser)
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         with configuration.unchanged_on_failure():
             source = _read(options["file"], read_file(options["file"]))

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
-from typing_extensions import override
 
 _CLIENT = settings.BASE_DIR / "clients" / "python" / "src"
 
@@ -16,16 +15,13 @@ class Command(BaseCommand):
     help = "Compare a version of a prompt with another one over a data set, on a service that runs."
     requires_system_checks: list[str] = []
 
-    @override
     def run_from_argv(self, argv: list[str]) -> None:
         """Has the client read the options, as its exit codes differ from those of Django's parser."""
         sys.exit(_run(argv[2:]))
 
-    @override
     def print_help(self, prog_name: str, subcommand: str) -> None:
         _run(["--help"])
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         raise NotImplementedError("run_experiment is called from a command line")
 

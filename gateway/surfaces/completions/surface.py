@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from typing_extensions import override
-
 from gateway.surfaces.base import StreamEncoder, SurfaceRequest
 from gateway.surfaces.chat.surface import ChatSurface
 from gateway.surfaces.completions.request import read, with_prompt
@@ -20,19 +18,15 @@ class CompletionsSurface(ChatSurface):
     name = "completions"
     operation = "completions"
 
-    @override
     def read(self, body: bytes) -> SurfaceRequest:
         return read(body)
 
-    @override
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return whole(completion, request_id)
 
-    @override
     def stream(self, request: SurfaceRequest, request_id: str) -> StreamEncoder:
         return CompletionStream(request_id)
 
-    @override
     def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
         return with_prompt(body, messages)
 

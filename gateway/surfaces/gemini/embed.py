@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from core.errors import ApplicationError, ValidationError
 from gateway.surfaces.base import SurfaceRequest
@@ -52,11 +51,9 @@ class EmbedSurface(NativeOnlySurface):
         self.name = "gemini"
         self.model, self.is_batch = model, is_batch
 
-    @override
     def read(self, body: bytes) -> SurfaceRequest:
         return read(self.forwarded(body))
 
-    @override
     def forwarded(self, body: bytes) -> bytes:
         """Returns the request in OpenAI's form, with the gateway's own fields. Raises ValidationError."""
         fields = decoded(body)
@@ -93,7 +90,6 @@ class EmbedSurface(NativeOnlySurface):
             made["usageMetadata"] = {"promptTokenCount": tokens}
         return _encode(made)
 
-    @override
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return error_body(error, request_id)
 

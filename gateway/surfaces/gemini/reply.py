@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from typing_extensions import override
-
 from gateway.protocol import sse
 from gateway.protocol.reply import JSON, HeaderList
 from gateway.surfaces.gemini.embed import EmbedSurface
@@ -21,7 +19,6 @@ class GeminiReply(SurfaceReply):
 
     __slots__ = ()
 
-    @override
     def whole(
         self, status: int, body: bytes, extra: HeaderList, content_type: tuple[bytes, bytes] = JSON
     ) -> Coroutine[Any, Any, None]:
@@ -29,7 +26,6 @@ class GeminiReply(SurfaceReply):
             body = self.surface.embedded(body)
         return super().whole(status, body, extra, content_type)
 
-    @override
     def _encoded(self, data: bytes) -> bytes:
         return _HEARTBEAT if data is sse.HEARTBEAT else super()._encoded(data)
 
@@ -40,22 +36,18 @@ class GeminiArrayReply(GeminiReply):
 
     __slots__ = ("_has_items",)
 
-    @override
     async def start_stream(self, extra: HeaderList) -> None:
         self._has_items = False
         self.started = True
         await self._send({"type": "http.response.start", "status": 200, "headers": [JSON, *self.ids, *extra]})
 
-    @override
     def piece_writer(self) -> Callable[[bytes], bool]:
         return self._write_encoded
 
-    @override
     def _encoded(self, data: bytes) -> bytes:
         encoded = super()._encoded(data)
         return encoded if encoded is _HEARTBEAT else self._items(encoded)
 
-    @override
     async def end_with(self, data: bytes) -> None:
         begin = b"" if self._has_items else b"["
         items = self._items(data)

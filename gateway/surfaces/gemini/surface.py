@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from typing_extensions import override
-
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.gemini.errors import error_body
@@ -58,11 +56,9 @@ class CountContentSurface(GeminiSurface):
     operation = "count_content_tokens"
     counts = True
 
-    @override
     def read(self, body: bytes) -> SurfaceRequest:
         return read_count(body, self.model)
 
-    @override
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return count_body(tokens_of(completion))
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from typing_extensions import override
-
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.messages.errors import error_body
@@ -48,11 +46,9 @@ class CountTokensSurface(MessagesSurface):
     operation = "count_tokens"
     counts = True
 
-    @override
     def read(self, body: bytes) -> SurfaceRequest:
         return read_count(body)
 
-    @override
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return counted(completion)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from typing_extensions import override
-
 from gateway.surfaces.base import StreamEncoder, SurfaceRequest
 from gateway.surfaces.chat.surface import ChatSurface
 from gateway.surfaces.responses.prompt import with_prompt
@@ -22,23 +20,18 @@ class ResponsesSurface(ChatSurface):
     name = "responses"
     operation = "responses"
 
-    @override
     def read(self, body: bytes) -> SurfaceRequest:
         return read(body)
 
-    @override
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return whole(request, completion, request_id)
 
-    @override
     def stream(self, request: SurfaceRequest, request_id: str) -> StreamEncoder:
         return ResponseStream(request, request_id)
 
-    @override
     def forwarded(self, body: bytes) -> bytes:
         return without_foreign(body)
 
-    @override
     def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
         return with_prompt(body, messages)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from typing_extensions import override
 
 from core.audit.entries import write_of_command
 from integrations.pricing.services import load_shipped_prices, price_list_changes
@@ -14,7 +13,6 @@ from integrations.pricing.services import load_shipped_prices, price_list_change
 class Command(BaseCommand):
     help = "Load the shipped price list. Prices set by hand are never touched."
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         loaded = load_shipped_prices()
         write_of_command("load_prices", price_list_changes(loaded))

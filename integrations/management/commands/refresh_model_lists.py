@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandParser
-from typing_extensions import override
 
 from integrations.model_lists.refresh import refresh_lists
 
@@ -16,11 +15,9 @@ class Command(BaseCommand):
         "Read the lists of models of all enabled integrations now. Celery does so for each within a minute and hourly."
     )
 
-    @override
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--project", type=UUID, help="The id of the project; all projects without it.")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         for outcome in refresh_lists(every=True, project_id=options["project"]):
             result = f"not read: {outcome.problem}" if outcome.problem else f"{outcome.models} models"

@@ -10,7 +10,6 @@ from typing import Any
 
 from aiohttp import web
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from typing_extensions import override
 
 from integrations.sandbox.server import Sandbox
 
@@ -19,13 +18,11 @@ class Command(BaseCommand):
     help = "Serve the sandbox provider: OpenAI's dialect, deterministic answers."
     requires_system_checks = []
 
-    @override
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
         parser.add_argument("--port-file", type=Path, help="where to write the port once it is served")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             asyncio.run(_serve(options["host"], options["port"], options["port_file"]))

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from typing_extensions import override
 
 from core.audit.entries import write_of_command
 from integrations.errors import SyncRunningError
@@ -18,14 +17,12 @@ from integrations.pricing.sync import sync_prices
 class Command(BaseCommand):
     help = "Sync the prices of all models from both catalogs. Prices set by hand are never touched."
 
-    @override
     def add_arguments(self, parser: CommandParser) -> None:
         for letter in ("a", "b"):
             parser.add_argument(
                 f"--catalog-{letter}", metavar="FILE|URL", help="Instead of the address in the settings."
             )
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         named = {source: options[source] for source in ("catalog_a", "catalog_b") if options[source]}
         try:

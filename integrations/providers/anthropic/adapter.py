@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from typing_extensions import override
-
 from integrations.providers.anthropic.answer_stream import AnswerToolStream
 from integrations.providers.anthropic.answer_tool import answers_by_tool
 from integrations.providers.anthropic.hosts import OWN, VERTEX_AI, Host
@@ -64,7 +62,6 @@ class AnthropicAdapter(DialectAdapter):
             headers = {**headers, "anthropic-beta": ",".join(built.betas)}
         return UpstreamRequest("POST", endpoint.url, headers, built.body, built.warnings)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return parse_response(request, body, provider=self.provider)
 

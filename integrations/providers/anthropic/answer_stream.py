@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from typing_extensions import override
-
 from integrations.providers.anthropic.answer_tool import is_answer
 from integrations.providers.anthropic.blocks import OpenBlock
 from integrations.providers.anthropic.response import arguments_of
@@ -26,32 +24,27 @@ class AnswerToolStream(AnthropicStream):
         self._begun = ""  # `_begun` is the input with which the answer's block began.
         self._waiting: list[str] = []
 
-    @override
     def _block_start(self, index: int, block: Block, data: bytes, out: list[StreamEvent]) -> None:
         if is_answer(block) and self._answer is None:
             self._answer, self._begun = index, arguments_of(block)
             block = Block("text")
         super()._block_start(index, block, data, out)
 
-    @override
     def _text(self, text: str, block: OpenBlock | None, out: list[StreamEvent]) -> None:
         self._waiting.append(text)
 
-    @override
     def _arguments(self, index: int, block: OpenBlock | None, fragment: str | None, out: list[StreamEvent]) -> None:
         if index == self._answer and fragment:
             super()._text(fragment, block, out)
         else:
             super()._arguments(index, block, fragment, out)
 
-    @override
     def _block_stop(self, index: int, out: list[StreamEvent]) -> None:
         opened = self._open.get(index)
         if index == self._answer and opened is not None and not opened.texts:
             super()._text(self._begun, opened, out)
         super()._block_stop(index, out)
 
-    @override
     def _message_event(self, event: Event, name: str, out: list[StreamEvent]) -> None:
         if event.type == "message_stop" and self._answer is None and self._waiting:
             super()._text("".join(self._waiting), None, out)

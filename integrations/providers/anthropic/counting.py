@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.anthropic.finish import unusable
 from integrations.providers.anthropic.forwarding import HOSTS, VendorForwarder
@@ -25,16 +24,13 @@ class CountForwarder(VendorForwarder):
     # A request to count has no place for parameters of an answer.
     parameters = frozenset()
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         built = super().build_request(request, credentials)
         return msgspec.structs.replace(built, url=f"{built.url}/count_tokens")
 
-    @override
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return parse_count(request, body, provider=self.provider)
 
-    @override
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         return answer
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.anthropic.adapter import TRAITS, AnthropicAdapter
 from integrations.providers.anthropic.cache_markers import marked
@@ -50,7 +49,6 @@ class MessagesForwarder(Forwarder):
     takes_own_fields = True
     parameters = frozenset({"max_tokens", "temperature", "thinking", "top_k", "top_p"})
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return _parsed(request, body, provider=self.provider)
 
@@ -87,7 +85,6 @@ class VendorForwarder(MessagesForwarder):
         super().__init__(adapter)
         self._endpoint = adapter.endpoint
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoint(credentials)
         model = credentials.extra.get("deployment", "") or request.model
@@ -134,7 +131,6 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
         self._blocks = 0
         self._tools = False
 
-    @override
     def _plain_text(self, data: bytes) -> str:
         event = self._parser.single(data, _DELTA_BEGINS)
         if not event:
@@ -147,7 +143,6 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
             return ""
         return (read.delta.text or "") if read.type == "content_block_delta" and read.delta is not None else ""
 
-    @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
         try:
             read = _decode_event(event.data)
@@ -191,7 +186,6 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
         if self._counts is not None:
             self.usage = usage_of(self._counts)
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:
             raise self._not_a_stream()

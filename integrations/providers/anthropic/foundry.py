@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import re
 
-from typing_extensions import override
-
 from integrations.providers.anthropic.adapter import VERSION, AnthropicAdapter
 from integrations.providers.base import Credentials, Traits
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint
@@ -30,7 +28,6 @@ class FoundryAdapter(AnthropicAdapter):
     def __init__(self) -> None:
         super().__init__(TRAITS)
 
-    @override
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         """Returns the endpoint of a resource, whose address may have a path:
         `https://NAME.services.ai.azure.com/anthropic`. Raises ProviderError(CREDENTIALS) without an address."""

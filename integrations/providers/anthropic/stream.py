@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.anthropic.blocks import CollectedBlocks, OpenBlock, is_own
 from integrations.providers.anthropic.citations import url_citations
@@ -68,7 +67,6 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         self._collected = CollectedBlocks()
         self._started = False
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:
             raise self._not_a_stream()
@@ -86,7 +84,6 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             out.append(self._chunks.specific(own))
         out += self._chunks.last({0: self.finish_reason}, self.usage)
 
-    @override
     def _event(self, sent: ServerSentEvent, out: list[StreamEvent]) -> None:
         try:
             event = _decode(sent.data)
@@ -242,7 +239,6 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         if self._counts is not None:
             self.usage = usage_of(self._counts)
 
-    @override
     def _error_in(self, decoded: dict[str, Any]) -> ProviderError | None:
         error = decoded.get("error")
         return None if error is None else reported_failure(error, provider=self.provider)

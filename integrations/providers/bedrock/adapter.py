@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec.structs import replace
-from typing_extensions import override
 
 from integrations.providers.base import (
     NOTHING,
@@ -74,18 +73,15 @@ class BedrockAdapter(DialectAdapter):
         url = access.url(model, action)
         return UpstreamRequest("POST", url, access.headers(url, body, stream=stream), body)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return parse(request, body)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return BedrockStream(request, self.redact)
 
-    @override
     def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         return classify(status, headers, body)
 
-    @override
     def redact(self, error: ProviderError) -> None:
         super().redact(error)
         hide_account(error)

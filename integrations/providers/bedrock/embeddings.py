@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
 from integrations.providers.bedrock.adapter import ADAPTER, BedrockAdapter
@@ -46,21 +45,17 @@ class BedrockEmbeddings(EmbeddingsForwarder):
         super().__init__(adapter)
         self._adapter = adapter
 
-    @override
     def serves(self, model: str) -> bool:
         return _TITAN in model or _COHERE in model
 
-    @override
     def inputs_at_once(self, request: ChatRequest) -> int:
         return 1 if _TITAN in request.model else self.max_inputs
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         given = decode_request(request.body)
         body = _of_titan(given, request.model) if _TITAN in request.model else _of_cohere(given, request.model)
         return self._adapter.signed(request.model, "invoke", msgspec.json.encode(body), credentials, stream=False)
 
-    @override
     def _read(self, request: ChatRequest, body: bytes) -> tuple[list[Vector], Usage | None]:
         if _TITAN in request.model:
             titan = _decode_titan(body)

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 from botocore.eventstream import EventStreamBuffer, EventStreamHeaderParser, EventStreamMessage, ParserError
-from typing_extensions import override
 
 from integrations.providers.bedrock.shapes import Counts, Image, Struct
 from integrations.providers.common.odd_usage import despite_usage
@@ -87,7 +86,6 @@ class _HeaderParser(EventStreamHeaderParser):
     """Parses a frame's headers and caches them, since a stream has only a few different ones and parsing them is most
     of a frame's cost."""
 
-    @override
     def parse(self, data: bytes) -> dict[str, Any]:
         return _headers(data)
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
-from typing_extensions import override
 
 _SERVICE = "bedrock"
 
@@ -30,7 +29,6 @@ class Signer(SigV4Auth):
         self.add_auth(request)
         return {name.lower(): value for name, value in request.headers.items()}
 
-    @override
     def signature(self, string_to_sign: str, request: AWSRequest) -> str:
         day = request.context["timestamp"][:8]
         if day != self._day:

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import msgspec
 from botocore.eventstream import EventStreamMessage
-from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, StreamEvent
 from integrations.providers.bedrock.blocks import CollectedBlocks, Pieces, is_own
@@ -109,7 +108,6 @@ class BedrockStream(DialectStream[EventStreamMessage]):
         self._stop_reason = ""
         self._stopped = False
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._stopped:
             raise self._unusable("the stream ended before its end was announced")
@@ -122,7 +120,6 @@ class BedrockStream(DialectStream[EventStreamMessage]):
     def _has_output(self) -> bool:
         return bool(self._text_length or self._ids or self._images)
 
-    @override
     def _event(self, message: EventStreamMessage, out: list[StreamEvent]) -> None:
         headers = cast("Mapping[str, object]", message.headers)
         if headers.get(":message-type") == "event":

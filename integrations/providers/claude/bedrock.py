@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.anthropic.cache_markers import marked
 from integrations.providers.anthropic.forwarding import MessagesForwarder, MessagesRelay
@@ -56,15 +55,12 @@ class BedrockForwarder(MessagesForwarder):
     def __init__(self) -> None:
         super().__init__(ADAPTER)
 
-    @override
     def serves(self, model: str) -> bool:
         return model_of(model).is_claude
 
-    @override
     def takes(self, body: bytes) -> bool:
         return not names_files_by_address(body)
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         betas = known_betas(request.headers, BEDROCK)
         if _BETAS.encode() in request.body:
@@ -74,7 +70,6 @@ class BedrockForwarder(MessagesForwarder):
         action = _STREAMED if request.stream else _WHOLE
         return ADAPTER.signed(request.model, action, body, credentials, stream=request.stream)
 
-    @override
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return BedrockRelay(model=request.model, provider=self.provider, redact=ADAPTER.redact)
 

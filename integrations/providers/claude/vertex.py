@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing_extensions import override
-
 from integrations.providers.anthropic.cache_markers import marked
 from integrations.providers.anthropic.counting import parse_count
 from integrations.providers.anthropic.forwarding import MessagesForwarder
@@ -27,19 +25,15 @@ class VertexForwarder(MessagesForwarder):
     def __init__(self) -> None:
         super().__init__(ADAPTER)
 
-    @override
     def serves(self, model: str) -> bool:
         return publisher_model(model).publisher == _PUBLISHER
 
-    @override
     def takes(self, body: bytes) -> bool:
         return not names_files_by_address(body)
 
-    @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return Needs(access_token=True) if ADAPTER.takes_access_token(credentials) else NOTHING
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         model = publisher_model(request.model)
         path = partner_of(model).path(model, request.stream)
@@ -53,7 +47,6 @@ class VertexCounter(VertexForwarder):
     # A request to count has no place for parameters of an answer.
     parameters = frozenset()
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         version, name = version_for(request.headers, VERTEX_AI.version), publisher_model(request.model).model
         body = at_host(request.body, version, ("model",), {"model": name})
@@ -61,11 +54,9 @@ class VertexCounter(VertexForwarder):
         betas = VERTEX - frozenset(VERTEX_AI.betas.values())
         return ADAPTER.partner_request(request, credentials, UpstreamRequest("POST", _COUNT, {}, body, betas=betas))
 
-    @override
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return parse_count(request, body, provider=self.provider)
 
-    @override
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         return answer
 

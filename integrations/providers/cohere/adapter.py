@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from typing_extensions import override
-
 from integrations.providers.base import (
     ChatRequest,
     Credentials,
@@ -53,14 +51,12 @@ class CohereAdapter(DialectAdapter):
         endpoint = self._endpoints.get(credentials)
         return Endpoint(endpoint.url.removesuffix("chat") + operation, endpoint.headers)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return CohereStream(model=request.model, provider=self.provider, redact=self.redact)
 
-    @override
     def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         error = super()._failure(status, headers, body)
         if status == _DENY_LISTED:

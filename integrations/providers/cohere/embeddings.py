@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
 from integrations.providers.cohere.adapter import ADAPTER, CohereAdapter
@@ -35,7 +34,6 @@ class CohereEmbeddings(EmbeddingsForwarder):
         super().__init__(adapter)
         self._adapter = adapter
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         given = decode_request(request.body)
         endpoint = self._adapter.endpoint_of("embed", credentials)
@@ -49,7 +47,6 @@ class CohereEmbeddings(EmbeddingsForwarder):
             body["output_dimension"] = given.dimensions
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, msgspec.json.encode(body))
 
-    @override
     def _read(self, request: ChatRequest, body: bytes) -> tuple[list[Vector], Usage | None]:
         answer = _decode(body)
         return [bytes(vector) for vector in answer.embeddings.float], _usage(answer.meta)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
 from integrations.providers.cohere.adapter import ADAPTER, CohereAdapter
@@ -42,7 +41,6 @@ class CohereRerank(OperationForwarder):
         super().__init__(adapter)
         self._adapter = adapter
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._adapter.endpoint_of("rerank", credentials)
         given = _decode_request(request.body)
@@ -52,7 +50,6 @@ class CohereRerank(OperationForwarder):
         warnings = tuple(f"{name} is not known to cohere" for name in left_out)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, msgspec.json.encode(body), warnings)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         try:
             answer = _decode(body)

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import StreamEvent
 from integrations.providers.cohere.citations import url_citations
@@ -108,7 +107,6 @@ class CohereStream(DialectStream[ServerSentEvent]):
             "message-end": self._message_end,
         }
 
-    @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
         if event.data[:6] == DONE:
             self._done = True
@@ -128,7 +126,6 @@ class CohereStream(DialectStream[ServerSentEvent]):
             out.append(self._chunks.role())
         out += made
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:
             raise self._not_a_stream()

@@ -11,7 +11,6 @@ from functools import reduce
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.common.forwarder import OperationForwarder
@@ -66,7 +65,6 @@ class EmbeddingsForwarder(OperationForwarder):
         """Returns the most inputs of one request for the request's model."""
         return self.max_inputs
 
-    @override
     def parts(self, request: ChatRequest) -> Sequence[ChatRequest]:
         inputs = decode_request(request.body).inputs
         at_once = self.inputs_at_once(request)
@@ -78,7 +76,6 @@ class EmbeddingsForwarder(OperationForwarder):
         )
         return [msgspec.structs.replace(request, body=body, fields={}) for body in bodies]
 
-    @override
     def joined(self, request: ChatRequest, answers: Sequence[ParsedResponse]) -> ParsedResponse:
         if len(answers) == 1:
             return answers[0]
@@ -86,7 +83,6 @@ class EmbeddingsForwarder(OperationForwarder):
         usage = reduce(_sum, (answer.usage or Usage() for answer in answers))
         return answered(vectors, answers[0].model, usage)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         given = decode_request(request.body)
         try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from typing_extensions import override
-
 from integrations.providers.base import (
     NOTHING,
     ChatRequest,
@@ -67,14 +65,12 @@ class GoogleAdapter(DialectAdapter):
             headers = {**headers, "authorization": f"Bearer {request.access_token}"}
         return Endpoint(f"{place.root}/{self._path(request.model)}{method}", headers)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return GoogleStream(model=request.model, provider=self.provider, redact=self.redact)
 
-    @override
     def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         return google_failure(provider=self.provider, status=status, headers=headers, body=body)
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import NOTHING, ChatRequest, Credentials, Needs, UpstreamRequest
 from integrations.providers.common.embeddings import EmbeddingsForwarder, EmbeddingsRequest, Vector, decode_request
@@ -62,7 +61,6 @@ class GeminiEmbeddings(EmbeddingsForwarder):
         super().__init__(adapter)
         self._adapter = adapter
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         given = decode_request(request.body)
         endpoint = self._adapter.endpoint_of(":batchEmbedContents", request, credentials)
@@ -71,7 +69,6 @@ class GeminiEmbeddings(EmbeddingsForwarder):
         rows = [{"model": name, **_content(text), **options} for text in given.texts(self.provider)]
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, msgspec.json.encode({"requests": rows}))
 
-    @override
     def _read(self, request: ChatRequest, body: bytes) -> tuple[list[Vector], Usage | None]:
         answer = _decode(body)
         rows = [prediction.embeddings for prediction in answer.predictions] or answer.embeddings
@@ -86,15 +83,12 @@ class VertexEmbeddings(GeminiEmbeddings):
 
     max_inputs = 8
 
-    @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return Needs(access_token=True) if is_service_account(credentials.secret) else NOTHING
 
-    @override
     def inputs_at_once(self, request: ChatRequest) -> int:
         return 1 if "gemini" in request.model else self.max_inputs
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         given = decode_request(request.body)
         texts = given.texts(self.provider)

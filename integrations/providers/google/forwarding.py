@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import (
     NOTHING,
@@ -52,11 +51,9 @@ class GeminiForwarder(Forwarder):
         super().__init__(adapter)
         self._adapter, self._vertex = adapter, vertex
 
-    @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return Needs(access_token=True) if self._vertex and is_service_account(credentials.secret) else NOTHING
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._adapter.endpoint_of(STREAMED if request.stream else WHOLE, request, credentials)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, self._body(request))
@@ -76,7 +73,6 @@ class GeminiForwarder(Forwarder):
             _fit(part, names_calls=names_calls)
         return _encode(fields)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         reading = Reading(self.provider)
         try:
@@ -105,12 +101,10 @@ class GeminiForwarder(Forwarder):
 class CountForwarder(GeminiForwarder):
     """A native adapter of the count of tokens (https://ai.google.dev/api/tokens)."""
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._adapter.endpoint_of(_COUNT, request, credentials)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, request.body)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         try:
             _decode_count(body)
@@ -118,7 +112,6 @@ class CountForwarder(GeminiForwarder):
             raise self._unusable("the answer is not a count of tokens") from error
         return ParsedResponse(body, request.model, "", Usage())
 
-    @override
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         return answer
 
@@ -140,9 +133,7 @@ class GeminiRelay(DialectStream[bytes]):
         self._reading = Reading(provider)
         super().__init__(Events(), model=model, provider=provider, redact=redact)
 
-    # mypy does not see the `override` decorator on a property that has a setter.
-    @property  # type: ignore[explicit-override]
-    @override
+    @property
     def usage(self) -> Usage | None:
         return self._usage if self._usage is not None else self._reading.usage_at(self.model)
 
@@ -150,7 +141,6 @@ class GeminiRelay(DialectStream[bytes]):
     def usage(self, usage: Usage | None) -> None:
         self._usage = usage
 
-    @override
     def _event(self, data: bytes, out: list[StreamEvent]) -> None:
         # Google sends no [DONE], but proxies made for OpenAI's streams do.
         if not data.strip() or data[:6] == DONE:
@@ -169,7 +159,6 @@ class GeminiRelay(DialectStream[bytes]):
         framed = data if _LF not in data else msgspec.json.format(data, indent=-1)
         out.append(StreamEvent(b"data: " + framed, bool(text) or has_parts(response), text))
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:
             raise self._not_a_stream()

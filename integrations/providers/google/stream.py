@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import Chunks
@@ -52,9 +51,7 @@ class GoogleStream(DialectStream[bytes]):
         self._blocked = False
         self._feedback: dict[str, Any] = {}  # The feedback concerns the prompt and goes into the first answer.
 
-    # mypy does not see the `override` decorator on a property that has a setter.
-    @property  # type: ignore[explicit-override]
-    @override
+    @property
     def usage(self) -> Usage | None:
         if self._counts is not None:
             self._usage, self._counts = read_usage(self._counts), None
@@ -64,7 +61,6 @@ class GoogleStream(DialectStream[bytes]):
     def usage(self, usage: Usage | None) -> None:
         self._usage, self._counts = usage, None
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if self._chunks is None:
             raise self._unusable("the stream ended without an answer")
@@ -75,7 +71,6 @@ class GoogleStream(DialectStream[bytes]):
                 raise failure
         out += self._end(self._chunks)
 
-    @override
     def _event(self, data: bytes, out: list[StreamEvent]) -> None:
         # Google sends no [DONE], but proxies made for OpenAI's streams do.
         if not data.strip() or data[:6] == DONE:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from typing_extensions import override
-
 from integrations.providers.base import (
     NOTHING,
     ChatRequest,
@@ -38,25 +36,20 @@ class MistralAdapter(OpenAIAdapter):
         super().__init__(dialect)
         self.marks = (b"{",)  # Every body is read.
 
-    @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return NOTHING  # Mistral takes images and documents by address.
 
-    @override
     def forwarded(self, request: ChatRequest) -> bytes | None:
         return None  # So is every answer.
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)
         body, warnings = build_body(request, provider=self.provider)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 
-    @override
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return super().parse_response(request, with_details(body))
 
-    @override
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return MistralStream(model=request.model, provider=self.provider, redact=self.redact, seed=request.body)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
 from integrations.providers.common.embeddings import decode_request
@@ -18,7 +17,6 @@ from integrations.providers.openai.transcriptions import TranscriptionsForwarder
 class MistralEmbeddings(OpenAIEmbeddings):
     """Embeddings, whose requests name some fields otherwise (https://docs.mistral.ai/api/endpoint/embeddings)."""
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         given = decode_request(request.body)
         endpoint = self._adapter.endpoint_of("embeddings", request.model, credentials)
@@ -32,7 +30,6 @@ class MistralModerations(Moderations):
     """Moderations (https://docs.mistral.ai/api/endpoint/classifiers), whose answer names the categories that apply,
     and no verdict on the whole, which OpenAI's clients read."""
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         answer = super()._parse(request, body)
         fields = self._fields(body)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from typing_extensions import override
-
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import reasoning_text
 from integrations.providers.errors import ProviderError
@@ -34,7 +32,6 @@ class MistralStream(OpenAIStream):
         self._parts = Parts()  # `_parts` belongs to choice 0.
         self._reworked = False
 
-    @override
     def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
         if self._thoughts and name != "error":
             return self._rework(data)  # The entry of a thought is added to the chunk in which the thought ends.
@@ -44,7 +41,6 @@ class MistralStream(OpenAIStream):
             self._parts.add_text(event.text)
         return event
 
-    @override
     def _keep_choice(self, choice: dict[str, Any], position: int) -> bool:
         self._reworked = True
         entry = self._complete_thought(choice, position)

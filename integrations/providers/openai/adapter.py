@@ -5,8 +5,6 @@ A look-alike is a `Dialect` row.
 
 from __future__ import annotations
 
-from typing_extensions import override
-
 from integrations.providers.base import (
     NOTHING,
     ChatRequest,
@@ -125,7 +123,6 @@ class OpenAIAdapter(DialectAdapter):
     # The function itself: a method would be one more call.
     conforming = staticmethod(conforming)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         return parse_response(request, body, provider=self.provider)
 

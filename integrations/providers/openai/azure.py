@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from typing_extensions import override
-
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint
 from integrations.providers.errors import FailureKind, ProviderError
@@ -59,7 +57,6 @@ class AzureOpenAIAdapter(OpenAIAdapter):
     def __init__(self) -> None:
         super().__init__(AZURE_OPENAI)
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)
         in_path = _DEPLOYMENT in endpoint.url
@@ -72,13 +69,11 @@ class AzureOpenAIAdapter(OpenAIAdapter):
             url = url.replace(_DEPLOYMENT, quote(deployment, safe=""))
         return UpstreamRequest("POST", url, endpoint.headers, body, warnings)
 
-    @override
     def endpoint_of(self, operation: str, model: str, credentials: Credentials) -> Endpoint:
         endpoint = super().endpoint_of(operation, model, credentials)
         deployment = quote(credentials.extra.get("deployment") or model, safe="")
         return Endpoint(endpoint.url.replace(_DEPLOYMENT, deployment), endpoint.headers)
 
-    @override
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         base_url = credentials.base_url.rstrip("/")
         if not base_url:

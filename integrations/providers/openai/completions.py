@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import (
     ChatRequest,
@@ -63,11 +62,9 @@ class CompletionsForwarder(JsonOperation):
         super().__init__(adapter, "completions")
         self._models = models
 
-    @override
     def serves(self, model: str) -> bool:
         return not self._models or model.removeprefix("ft:").startswith(self._models)
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         """Returns the client's own bytes. A stream is asked for its usage, which the client sees only if it asked."""
         endpoint = self._adapter.endpoint_of(self._path, request.model, credentials)
@@ -76,7 +73,6 @@ class CompletionsForwarder(JsonOperation):
             body = msgspec.json.encode({**_decode_raw(body), "stream_options": {"include_usage": True}})
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         self._fields(body)
         try:
@@ -88,13 +84,11 @@ class CompletionsForwarder(JsonOperation):
         finish = finish_reason(answer.choices[0].finish_reason, called_tools=False)
         return ParsedResponse(body, answer.model or request.model, finish, _usage(answer))
 
-    @override
     def stream(self, request: ChatRequest) -> StreamTranslator:
         relay = CompletionsRelay(model=request.model, provider=self.provider, redact=self._dialect.redact)
         relay.shows_usage = _asks_for_usage(request)
         return relay
 
-    @override
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         if stream:
             return frames(_Chunks(model="", provider=self.provider, redact=self._dialect.redact), answer)
@@ -113,7 +107,6 @@ class CompletionsRelay(DialectStream[ServerSentEvent]):
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         self.shows_usage = True
 
-    @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
         if event.data[:6] == DONE:
             self._done = True
@@ -141,7 +134,6 @@ class CompletionsRelay(DialectStream[ServerSentEvent]):
     def _made(self, event: ServerSentEvent, chunk: _Completion) -> bytes:
         return framed(event)
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:
             raise self._not_a_stream()
@@ -158,11 +150,9 @@ class _Chunks(CompletionsRelay):
 
     __slots__ = ()
 
-    @override
     def _made(self, event: ServerSentEvent, chunk: _Completion) -> bytes:
         return _chat(chunk, "chat.completion.chunk", "delta")
 
-    @override
     def _ending(self) -> list[StreamEvent]:
         return []
 

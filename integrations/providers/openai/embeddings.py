@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
 from integrations.providers.common.embeddings import (
@@ -98,7 +97,6 @@ class OpenAIEmbeddings(EmbeddingsForwarder):
         self.max_inputs = max_inputs
         self._floats_only = adapter.provider in FLOATS_ONLY
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._adapter.endpoint_of("embeddings", request.model, credentials)
         body = with_model(request.body, request.model)
@@ -108,7 +106,6 @@ class OpenAIEmbeddings(EmbeddingsForwarder):
             body = _without_type(body)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         given = decode_request(request.body)
         answer = self._decoded(body)
@@ -123,7 +120,6 @@ class OpenAIEmbeddings(EmbeddingsForwarder):
             raise self._unusable(str(error)) from error
         return answered(vectors, answer.model or request.model, usage or estimated(given))
 
-    @override
     def _read(self, request: ChatRequest, body: bytes) -> tuple[list[Vector], Usage | None]:
         answer = self._decoded(body)
         return _ordered(answer), prompt_usage(answer.usage)

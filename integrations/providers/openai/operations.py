@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
 from integrations.providers.common.failures import failure_in_body
@@ -30,12 +29,10 @@ class JsonOperation(OperationForwarder):
         super().__init__(adapter)
         self._adapter, self._path = adapter, path
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._adapter.endpoint_of(self._path, request.model, credentials)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, with_model(request.body, request.model))
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         fields = self._fields(body)
         return ParsedResponse(body, str(fields.get("model") or request.model), "", usage_in(fields))
@@ -57,7 +54,6 @@ class JsonOperation(OperationForwarder):
 class Moderations(JsonOperation):
     """Moderations cost nothing at OpenAI, which counts no tokens of them."""
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         fields = self._fields(body)
         if not isinstance(fields.get("results"), list):
@@ -66,7 +62,6 @@ class Moderations(JsonOperation):
 
 
 class Rerank(JsonOperation):
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         fields = self._fields(body)
         if not isinstance(fields.get("results"), list):
@@ -77,7 +72,6 @@ class Rerank(JsonOperation):
 class Images(JsonOperation):
     """The record of an answer keeps all but the images."""
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         fields = self._fields(body)
         images = fields.get("data")
@@ -91,7 +85,6 @@ class Images(JsonOperation):
 class Speech(JsonOperation):
     """Speech is audio, and no vendor counts its tokens."""
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         if not body:
             raise self._unusable("the answer is empty")

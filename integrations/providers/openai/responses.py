@@ -8,7 +8,6 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import (
     ChatRequest,
@@ -74,7 +73,6 @@ class ResponsesForwarder(Forwarder):
         super().__init__(adapter)
         self._endpoint = adapter.endpoint
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         # Another vendor's encrypted reasoning is refused.
         body = without_reasoning(request.body) if request.crosses_vendor else request.body
@@ -87,7 +85,6 @@ class ResponsesForwarder(Forwarder):
         url, deployment = _address(endpoint.url)
         return Endpoint(url, endpoint.headers), credentials.extra.get("deployment", "") or deployment or model
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         try:
             response = decode_response(body)
@@ -137,7 +134,6 @@ class ResponsesRelay(DialectStream[ServerSentEvent]):
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         self._calls_tools = False
 
-    @override
     def _plain_text(self, data: bytes) -> str:
         event = self._parser.single(data, _TEXT_BEGINS)
         if not event:
@@ -150,7 +146,6 @@ class ResponsesRelay(DialectStream[ServerSentEvent]):
             return ""
         return read.delta if read.type in _TEXTS and isinstance(read.delta, str) else ""
 
-    @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
         if event.data == DONE:
             return
@@ -184,7 +179,6 @@ class ResponsesRelay(DialectStream[ServerSentEvent]):
             called = self._calls_tools or calls_tools(response.output)
             self.finish_reason = finish_reason(response, called_tools=called)
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:
             raise self._not_a_stream()

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import (
     NOTHING,
@@ -96,14 +95,12 @@ class ResponsesAdapter(ResponsesForwarder):
             return _changed(request, bare, f"messages.reasoning_details: dropped, {self.provider} cannot read them")
         return None
 
-    @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         builder = self._builder(credentials)
         if any(find(request.body, mark) >= 0 for mark in builder.marks_of_fetched):
             return builder.needs(request)
         return NOTHING
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         """Returns the provider's request. Raises UnsupportedParameterError."""
         endpoint, model = self.destination(request.model, credentials)
@@ -114,12 +111,10 @@ class ResponsesAdapter(ResponsesForwarder):
         made, dropped = responses_body({**_decode(body), "model": model}, summary=summary, provider=self.provider)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, _encode(made), warnings + dropped)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         answer = super()._parse(request, body)
         return msgspec.structs.replace(answer, body=chat_completion(body, reasoning_format=self._form))
 
-    @override
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return ResponsesStream(
             model=request.model, provider=self.provider, redact=self._dialect.redact, form=self._form

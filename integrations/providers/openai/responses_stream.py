@@ -8,7 +8,6 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import Chunks
@@ -108,7 +107,6 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
         # The following count the calls, the messages with a text, and the thoughts that have begun.
         self._calls = self._texts = self._thoughts = 0
 
-    @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
         if event.data == DONE:
             return
@@ -238,7 +236,6 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
         if missing:
             out.append(chunks.listed(annotations=missing))
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen or self._chunks is None:
             raise self._not_a_stream()

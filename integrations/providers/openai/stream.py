@@ -8,7 +8,6 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.failures import failure_in_body, is_status_alone
@@ -76,7 +75,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         self._annotations: dict[int, int] = {}  # `_annotations` counts the annotations of each choice that were sent.
         self._has_output = False  # `_has_output` is True when some of the answer has come.
 
-    @override
     def _plain_text(self, data: bytes) -> str:
         # Most other chunks have no such text, and an error of the decoder costs more than this look.
         if data.find(_CONTENT) < 0 or self._finished:
@@ -94,7 +92,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             return ""
         return chunk.choices[0].delta.content
 
-    @override
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
         data = event.data
         if data[:6] == DONE:
@@ -104,7 +101,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         if made is not None:
             out.append(made)
 
-    @override
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:
             raise self._not_a_stream()
@@ -324,7 +320,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             decoded = {"message": data[:2000].decode("utf-8", "replace")}
         return failure_in_body(decoded, provider=self.provider)
 
-    @override
     def _error_in(self, decoded: dict[str, Any]) -> ProviderError | None:
         if decoded.get("error") or decoded.get("message"):
             return failure_in_body(decoded, provider=self.provider)

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from typing_extensions import override
-
 from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, UpstreamRequest
 from integrations.providers.common.multipart import boundary_of, parts_of, text_of, with_field
 from integrations.providers.openai import azure
@@ -22,14 +20,12 @@ class TranscriptionsForwarder(JsonOperation):
     def __init__(self, adapter: OpenAIAdapter) -> None:
         super().__init__(adapter, "audio/transcriptions")
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._adapter.endpoint_of(self._path, request.model, credentials)
         kind = b"multipart/form-data; boundary=%b" % boundary_of(request.body)
         headers = {**endpoint.headers, "content-type": kind.decode("latin-1")}
         return UpstreamRequest("POST", endpoint.url, headers, with_field(request.body, "model", request.model))
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         if _format_of(request.body) in _TEXTS:
             return ParsedResponse(body, request.model, "", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from typing_extensions import override
 
 from integrations.providers.base import (
     ChatRequest,
@@ -27,7 +26,6 @@ class VertexAdapter(GoogleAdapter):
     def __init__(self) -> None:
         super().__init__(VERTEX.traits, place=vertex_place, path=vertex_path, vertex=True)
 
-    @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         model = publisher_model(request.model)
         if model.publisher == GOOGLE:
@@ -36,7 +34,6 @@ class VertexAdapter(GoogleAdapter):
         files = partner.adapter.needs(_for_partner(request, partner, model), credentials).media
         return Needs(media=files, access_token=is_service_account(credentials.secret))
 
-    @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         model = publisher_model(request.model)
         if model.publisher == GOOGLE:
@@ -68,7 +65,6 @@ class VertexAdapter(GoogleAdapter):
             headers["authorization"] = f"Bearer {request.access_token}"
         return replace(built, url=f"{place.root}/{built.url}", headers=headers)
 
-    @override
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         model = publisher_model(request.model)
         if model.publisher == GOOGLE:
@@ -76,7 +72,6 @@ class VertexAdapter(GoogleAdapter):
         partner = partner_of(model)
         return partner.adapter.parse_response(_for_partner(request, partner, model), body)
 
-    @override
     def stream(self, request: ChatRequest) -> StreamTranslator:
         model = publisher_model(request.model)
         if model.publisher == GOOGLE:

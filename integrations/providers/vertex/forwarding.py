@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing_extensions import override
-
 from integrations.providers.google.forwarding import CountForwarder, GeminiForwarder
 from integrations.providers.vertex.adapter import ADAPTER
 from integrations.providers.vertex.publishers import GOOGLE, publisher_model
@@ -14,7 +12,6 @@ class VertexForwarder(GeminiForwarder):
     def __init__(self) -> None:
         super().__init__(ADAPTER, vertex=True)
 
-    @override
     def serves(self, model: str) -> bool:
         return publisher_model(model).publisher == GOOGLE
 
@@ -23,7 +20,6 @@ class VertexCounter(CountForwarder):
     def __init__(self) -> None:
         super().__init__(ADAPTER, vertex=True)
 
-    @override
     def serves(self, model: str) -> bool:
         return publisher_model(model).publisher == GOOGLE
 

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from core.management.requirements import require_project
 from prompts.models import PromptConfig
@@ -19,13 +18,11 @@ from prompts.transfer import export_prompts
 class Command(BaseCommand):
     help = "Write a project's prompt configs with all their versions as JSON, to a file or to standard output."
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, help="id or name of the project")
         parser.add_argument("--config", help="name of one config; all of them without it")
         parser.add_argument("--output", type=Path, help="file to write; standard output without it")
 
-    @override
     def handle(self, *args: Any, **options: Any) -> None:
         project = require_project(options["project"])
         config_id = None if options["config"] is None else _config_id(project.pk, options["config"])

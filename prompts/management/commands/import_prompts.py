@@ -10,7 +10,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from rest_framework.exceptions import ValidationError as InvalidDocument
-from typing_extensions import override
 
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
@@ -29,13 +28,11 @@ class Command(BaseCommand):
         "Nothing that exists is changed, and importing again changes nothing."
     )
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", help="a document of export_prompts; - for standard input")
         parser.add_argument("--project", required=True, help="id or name of the project")
         parser.add_argument("--dry-run", action="store_true", help="only say what would be added")
 
-    @override
     @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         project = require_project(options["project"])

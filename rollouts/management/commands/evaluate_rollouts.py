@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
-from typing_extensions import override
 
 from core.audit.entries import audited_command
 from core.errors import ApplicationError
@@ -20,12 +19,10 @@ from rollouts.verdicts.evaluate import EvaluationResult, evaluate_rollout, evalu
 class Command(BaseCommand):
     help = "Evaluate running rollouts over the minutes that closed since the last look, and move those in mode auto."
 
-    @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--rollout", type=UUID, help="id of one rollout; all running ones without it")
         parser.add_argument("--dry-run", action="store_true", help="say what would happen, and store nothing")
 
-    @override
     @audited_command
     def handle(self, *args: Any, **options: Any) -> None:
         require_tables()

@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typing_extensions import override
 
 from agent.panel.markdown import rendered, rendered_texts
 
@@ -36,15 +35,12 @@ class _Elements(HTMLParser):
         self.feed(html)
         self.close()
 
-    @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
 
-    @override
     def handle_comment(self, data: str) -> None:
         self.others.append(data)
 
-    @override
     def handle_decl(self, decl: str) -> None:
         self.others.append(decl)
 

@@ -17,7 +17,6 @@ from django.core.management import CommandError, call_command
 from django.http import HttpRequest, StreamingHttpResponse
 from django.test import AsyncClient
 from rest_framework.test import APIClient
-from typing_extensions import override
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.exports.lines import export_lines
@@ -183,7 +182,6 @@ async def test_export__connection_closed__the_server_stops_the_stream() -> None:
             yield b"%d\n" % number
 
     class Streaming(ASGIHandler):
-        @override
         async def get_response_async(self, request: HttpRequest) -> StreamingHttpResponse:
             return StreamingHttpResponse(streamed(b"first\n", partial(next, lines(), b""), worker))
 

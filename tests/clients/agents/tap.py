@@ -9,8 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from typing_extensions import override
-
 _PIECE = 1 << 16
 
 
@@ -33,7 +31,6 @@ class _Connection(socketserver.BaseRequestHandler):
     server: Tap
     request: socket.socket
 
-    @override
     def handle(self) -> None:
         sent = bytearray()
         self.server.sent.append(sent)

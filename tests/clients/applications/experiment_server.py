@@ -11,8 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from typing_extensions import override
-
 from tests.clients.applications.prompt_server import Received, send
 
 KEY = "svc_secret_of_the_pipeline"
@@ -209,7 +207,6 @@ def experiment_server() -> Iterator[ExperimentServer]:
     class Handler(BaseHTTPRequestHandler):
         do_GET = do_POST = do_DELETE = lambda self: _serve(server, self)
 
-        @override
         def log_message(self, *_: Any) -> None:
             """Writes no log."""
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from typing_extensions import override
-
 from tests.waiting import TIMEOUT_SECONDS
 
 KEPT = "private, max-age=30, stale-while-revalidate=300, stale-if-error=86400"
@@ -149,7 +147,6 @@ def prompt_server() -> Iterator[PromptServer]:
     class Handler(BaseHTTPRequestHandler):
         do_GET = do_POST = lambda self: serve(server, self)
 
-        @override
         def log_message(self, *_: Any) -> None:
             """Writes no log."""
 
@@ -157,7 +154,6 @@ def prompt_server() -> Iterator[PromptServer]:
         # A thousand callers that did not share a read could all connect.
         request_queue_size = 1000
 
-        @override
         def handle_error(self, *_: Any) -> None:
             """Writes nothing: clients that do not wait any more are a part of the tests."""
 

@@ -12,8 +12,6 @@ import json
 import re
 from typing import Any
 
-from typing_extensions import override
-
 from tests.fakes.batches.server import Answer, BatchServer, Refusal, as_json, require
 from tests.fakes.upstream import Received
 
@@ -51,12 +49,10 @@ class AnthropicBatches(BatchServer):
         self.requests: dict[str, list[dict[str, Any]]] = {}
         self.results: dict[str, bytes] = {}
 
-    @override
     def refused(self, refusal: Refusal) -> bytes:
         kind = _TYPES.get(refusal.status, "api_error")
         return json.dumps({"type": "error", "error": {"type": kind, "message": refusal.message}}).encode()
 
-    @override
     def handle(self, request: Received, path: str, query: dict[str, str]) -> Answer:
         # The vendor's SDKs send the key in one of two headers, as their version has it.
         sent = (request.headers.get("x-api-key"), request.headers.get("authorization"))

@@ -11,8 +11,6 @@ import json
 from email.message import Message
 from typing import Any
 
-from typing_extensions import override
-
 from integrations.providers.common.multipart import parts_of, text_of
 from tests.fakes.batches.server import NOW, Answer, BatchServer, Refusal, as_json, require
 from tests.fakes.upstream import Received
@@ -52,12 +50,10 @@ class OpenAIBatches(BatchServer):
     def base_url(self) -> str:
         return f"{self.url}/v1"
 
-    @override
     def refused(self, refusal: Refusal) -> bytes:
         kind = "invalid_request_error"
         return json.dumps({"error": {"message": refusal.message, "type": kind, "param": None, "code": None}}).encode()
 
-    @override
     def handle(self, request: Received, path: str, query: dict[str, str]) -> Answer:
         require(request.headers.get("authorization") == f"Bearer {KEY}", "Incorrect API key provided", 401)
         match request.method, path.strip("/").split("/")[1:]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from typing_extensions import override
-
 from tests.fakes.dialects.openai_responses import RESPONSES
 from tests.fakes.dialects.rules.table import Refused
 from tests.fakes.dialects.story import FakeDialect, ReadRequest, Reply, Story, Streamed
@@ -90,7 +88,6 @@ def stops(fake: FakeDialect, story: Story, after: int, *, end: str = "hang_up") 
 class DialectServer(ScriptedServer):
     """Serves scripts: `play(name, *steps)` sets the steps of `/d/<name>`."""
 
-    @override
     def base_url(self, name: str) -> str:
         return f"{self.url}/d/{name}"
 

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, ClassVar
 
-from typing_extensions import override
-
 TOKEN = "SECRET-IN-URL"
 
 
@@ -27,7 +25,6 @@ class Receiver(BaseHTTPRequestHandler):
         self.send_header("content-length", "0")
         self.end_headers()
 
-    @override
     def log_message(self, format: str, *args: Any) -> None:
         """Writes no log."""
 

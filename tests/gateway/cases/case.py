@@ -13,8 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import override
-
 from tests.recordings import SHARED_DIR
 
 OWN = Path(__file__).resolve().parent / "own"
@@ -32,7 +30,6 @@ class Case:
     upstream: tuple[Mapping[str, Any], ...]
     expected: Mapping[str, Any]
 
-    @override
     def __str__(self) -> str:
         return self.name
 

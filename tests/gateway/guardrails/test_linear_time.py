@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from typing_extensions import override
 
 from gateway.guardrails.checks import kinds_beside
 from gateway.guardrails.detectors.exfiltration import ConversationIndex, find_exfiltration
@@ -103,7 +102,6 @@ class Searched(str):
 
     times = 0
 
-    @override
     def __contains__(self, part: object) -> bool:
         self.times += 1
         return isinstance(part, str) and super().__contains__(part)

@@ -19,7 +19,6 @@ from typing import Any
 import httpx2
 import redis
 from clickhouse_driver import Client
-from typing_extensions import override
 
 from analytics.request_log.record import SpoolEntry
 from gateway.limits.keys import Scope
@@ -56,13 +55,11 @@ class LoggedService(GatewayService):
         super().__init__(settings={**LONG_TIMEOUTS, **SHORTENED})
         self.hosts = [self.var, self.folder / "var-2"]
 
-    @override
     def _start(self, stack: ExitStack) -> None:
         super()._start(stack)
         self._shippers = [self._start_shipper(number) for number in range(len(self.hosts))]
         stack.callback(self._stop_shippers)
 
-    @override
     def _start_stores(self, stack: ExitStack) -> dict[str, str]:
         # PostgreSQL may run as another user, who has to enter the folder.
         self.folder.chmod(0o755)
@@ -71,7 +68,6 @@ class LoggedService(GatewayService):
         migrate(self.folder, self.stores.environment)
         return self.stores.environment
 
-    @override
     def environment_of(self, port: int) -> dict[str, str]:
         return {**self.environment, "VAR_DIR": str(self.hosts[self.ports.index(port)])}
 

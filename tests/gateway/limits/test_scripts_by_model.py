@@ -14,7 +14,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from typing_extensions import override
 
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.script_calls import (
@@ -173,7 +172,6 @@ class Limits(RuleBasedStateMachine):
             figures = self.model.holder(name)
             assert spent(self.own, scope) == (figures.spent, figures.reserved)
 
-    @override
     def teardown(self) -> None:
         if hasattr(self, "model"):
             assert set(self.own.client.zrange(MONTH.reservations, 0, -1)) == (

@@ -10,7 +10,6 @@ from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 
 import msgspec
-from typing_extensions import override
 
 from tests.fakes.upstream import Received, UpstreamServer
 from tests.gateway.conftest import LONG_TIMEOUTS
@@ -32,7 +31,6 @@ class PlansService(GatewayService):
     def __init__(self, **settings: str) -> None:
         super().__init__(workers=2, settings={**LONG_TIMEOUTS, **settings})
 
-    @override
     def environment_of(self, port: int) -> dict[str, str]:
         return {**self.environment, "GATEWAY_PLANS": "1" if port == self.ports[0] else "0"}
 

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from typing_extensions import override
 
 from analytics.request_log.record import Outcome
 from tests.fakes import scripted as play
@@ -78,15 +77,12 @@ class _Raw(Connection):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection._writer, connection.lost)
 
-    @override
     async def start_stream(self, status: int = 200, headers: dict[str, str] | None = None) -> None:
         """Writes no head."""
 
-    @override
     async def send_chunk(self, data: bytes) -> None:
         await self.send(data)
 
-    @override
     async def end_stream(self) -> None:
         """Writes no end."""
 

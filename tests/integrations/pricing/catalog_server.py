@@ -11,8 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-from typing_extensions import override
-
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -50,7 +48,6 @@ def catalog_server(secured: ssl.SSLContext | None = None) -> Iterator[CatalogSer
             server.requests.append((self.path, self.headers.get("If-None-Match")))
             server.pages[self.path](self)
 
-        @override
         def log_message(self, format: str, *args: Any) -> None:
             """Writes nothing, so that the test's output holds its own lines only."""
 

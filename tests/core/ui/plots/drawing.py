@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-from typing_extensions import override
-
 VOID = {"br", "img", "input"}
 
 
@@ -22,17 +20,14 @@ class Drawing(HTMLParser):
         self.close()
         assert self._open == [], f"not closed: {self._open}"
 
-    @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
         if tag not in VOID:
             self._open.append(tag)
 
-    @override
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
 
-    @override
     def handle_data(self, data: str) -> None:
         self.texts.append((self._open[-1] if self._open else "", data))
 
