@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import night
 from tests.migrated import SHARED, TEMPLATE, place_tables, start_cluster
 from tests.services import Service, postgresql_url, redis_url, start_clickhouse, start_redis
 
@@ -50,10 +51,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--no-stores"):
-        left_out = [item for item in items if _needs_stores(item)]
+    left_out = [item for item in items if _is_left_out(config, item)]
+    if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not _needs_stores(item)]
+        items[:] = [item for item in items if not _is_left_out(config, item)]
+
+
+def _is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
+    waits = not night.NIGHT and item.get_closest_marker("night") is not None
+    return waits or (config.getoption("--no-stores") and _needs_stores(item))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -78,7 +84,8 @@ def pytest_unconfigure() -> None:
 
 def pytest_report_header() -> list[str]:
     given = f", those of {', '.join(sorted(_given))} given" if _given else ""
-    return [f"stores: started on first use{given}", f"var: {os.environ['VAR_DIR']}"]
+    time = "all tests" if night.NIGHT else "by day; NIGHT=1 adds the tests and examples of the night"
+    return [f"stores: started on first use{given}", f"var: {os.environ['VAR_DIR']}", time]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,25 @@
+"""Day and night: `make test` proves each behaviour once, `make test-all` in every combination.
+
+A test marked `night` runs at night alone. A test that runs by day with fewer examples or cases takes their number from
+`examples` and `cases`. CONTRIBUTING lists what was moved, and what of it stays in the day.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+NIGHT = bool(os.environ.get("NIGHT"))
+
+
+def examples(day: int, night: int) -> int:
+    """Returns how many examples a property test tries."""
+    return night if NIGHT else day
+
+
+def cases(every: Sequence[T], *, by_day: Sequence[T]) -> Sequence[T]:
+    """Returns the cases of a test: all of them at night, those of `by_day` by day."""
+    return every if NIGHT else by_day
