@@ -6,11 +6,13 @@ BIN := $(VENV)/bin
 CLIENTS := .venv-clients
 # The servers of others that tests/fleet runs against.
 SERVERS := .servers
+# What is installed lives outside the clone, by the hash of what it is made from, and is linked from here.
+CACHE = $(PYTHON) requirements/cache.py
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links --quiet
 
-.PHONY: serve test quick format demo pictures chaos outage coldstart bench bench-analytics soak fuzz lint types imports migrations openapi \
-	static check sbom typescript clients agents exporters openid servers fleet lock clean base dev
+.PHONY: serve test test-all budgets quick format demo pictures chaos outage coldstart bench bench-analytics soak fuzz lint types imports \
+	migrations openapi static check sbom typescript clients agents exporters openid servers fleet lock clean base dev python
 
 # Containers often set it, and then each of the hundreds of processes of the suite compiles the product's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -18,9 +20,17 @@ unexport PYTHONDONTWRITEBYTECODE
 serve: base
 	$(BIN)/python manage.py serve
 
-# The whole suite and, beside it, all that `make check` checks; with ARGS one plain pytest.
+# The whole suite and, beside it, all that `make check` checks; with ARGS one plain pytest. Each behaviour once.
 test: dev
 	$(BIN)/python -m tests.run $(ARGS)
+
+# The night: full matrices, long fuzzing, histories of accidents (CONTRIBUTING.md, "Day and night").
+test-all: dev
+	NIGHT=1 $(BIN)/python -m tests.run $(ARGS)
+
+# Takes over what the last `make test` used, and the lines of today, where they are below their budgets.
+budgets: dev
+	$(BIN)/python -m tests.budgets
 
 # The checks that end within a minute: the linters, the types, and those tests of some apps that need no store.
 quick: lint imports types
@@ -46,7 +56,7 @@ coldstart: dev
 	$(BIN)/python -m tests.live.start $(ARGS)
 
 # What a fleet is made of: replicas, Sentinel, Redis Cluster, PgBouncer, HAProxy. ARGS are pytest's.
-fleet: dev servers
+fleet: dev
 	$(BIN)/pytest $(or $(ARGS),-q) tests/fleet
 
 bench: dev
@@ -72,7 +82,7 @@ lint: dev
 	$(BIN)/ruff format --check .
 
 types: dev
-	$(BIN)/mypy
+	$(CACHE) run mypy requirements/dev.lock -- $(BIN)/mypy --cache-dir={}
 
 imports: dev
 	$(BIN)/lint-imports
@@ -81,8 +91,8 @@ migrations: dev
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
 openapi: dev
-	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
-	$(BIN)/openapi-spec-validator $(VENV)/openapi.yaml
+	file=$$(mktemp) && $(BIN)/python manage.py spectacular --validate --fail-on-warn --file $$file \
+		&& $(BIN)/openapi-spec-validator $$file && rm $$file
 
 # What needs no Node.js. The suite runs it beside its tests, and its tests of the clients have `typescript` made.
 static: lint imports types migrations openapi
@@ -90,7 +100,7 @@ static: lint imports types migrations openapi
 check: static typescript
 
 # Checks the client for TypeScript, and compiles it for tests/clients.
-typescript: $(CLIENTS)/typescript/.ready
+typescript: $(CLIENTS)/typescript
 	$(CLIENTS)/typescript/node_modules/.bin/tsc -p clients/typescript --typeRoots $(CLIENTS)/typescript/node_modules/@types \
 		--outDir $(CLIENTS)/typescript/dist
 
@@ -116,57 +126,55 @@ sbom: dev
 	for part in server base; do $(BIN)/cyclonedx-py requirements requirements/$$part.lock --pyproject pyproject.toml \
 		--output-reproducible --output-file sbom/$$part.cdx.json || exit 1; done
 
-clients: $(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/node/.ready
+clients: $(CLIENTS)/python $(CLIENTS)/python-openai-2 $(CLIENTS)/node
 
 # Coding agents of others, which the tests run over all vendors: 2 GB.
-agents: $(CLIENTS)/agents/.ready $(CLIENTS)/python-aider/.ready
+agents: $(CLIENTS)/agents $(CLIENTS)/python-aider
 
 # Instrumentations with their exporters, which send the gateway traces.
-exporters: $(CLIENTS)/python-exporters/.ready $(CLIENTS)/node-exporters/.ready
+exporters: $(CLIENTS)/python-exporters $(CLIENTS)/node-exporters
 
 # An OpenID provider, at which tests sign in.
-openid: $(CLIENTS)/openid/.ready
+openid: $(CLIENTS)/openid
 
 # Debian's redis-server, redis-sentinel, redis-tools, pgbouncer and haproxy, unpacked without root.
-servers: $(SERVERS)/.ready
+servers: python
+	@$(CACHE) folder $(SERVERS) tests/fleet/unpack.py -- $(PYTHON) tests/fleet/unpack.py {}
 
-$(SERVERS)/.ready: tests/fleet/unpack.py
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: Prompt Gateway needs Python 3.11 or later" >&2; exit 1; }
-	rm -rf $(@D)
-	$(PYTHON) $< $(@D)
-	touch $@
+# A virtual environment of its own for each group of clients that differ in what they need.
+VENVS := python python-openai-2 python-aider python-exporters
+.PHONY: $(VENVS:%=$(CLIENTS)/%)
+$(CLIENTS)/python: KEY := requirements/clients.lock
+$(CLIENTS)/python-openai-2: KEY := requirements/clients-openai-2.lock
+$(CLIENTS)/python-aider: KEY := requirements/clients-aider.lock
+$(CLIENTS)/python-exporters: KEY := requirements/clients-exporters.lock
 
-$(CLIENTS)/python/.ready: requirements/clients.lock
-$(CLIENTS)/python-aider/.ready: requirements/clients-aider.lock
-$(CLIENTS)/python-exporters/.ready: requirements/clients-exporters.lock
-$(CLIENTS)/python-openai-2/.ready: requirements/clients-openai-2.lock
+$(VENVS:%=$(CLIENTS)/%): dev
+	@$(CACHE) folder $@ $(KEY) -- sh -ec '$(BIN)/python -m venv {}; {}/bin/pip install --quiet --disable-pip-version-check \
+		--no-compile --no-deps --only-binary :all: --require-hashes -r $(KEY)'
 
-$(CLIENTS)/python/.ready $(CLIENTS)/python-openai-2/.ready $(CLIENTS)/python-aider/.ready $(CLIENTS)/python-exporters/.ready: | dev
-	rm -rf $(@D)
-	$(BIN)/python -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: \
-		--require-hashes -r $<
-	touch $@
-
-$(CLIENTS)/agents/.ready: tests/clients/agents/package-lock.json
+NODES := agents node node-exporters openid typescript
+.PHONY: $(NODES:%=$(CLIENTS)/%)
 # Registries differ in which other systems' packages they have, and `npm ci` insists that the lock has all of them.
-$(CLIENTS)/agents/.ready: NPM := npm install --no-save
-$(CLIENTS)/node/.ready: tests/clients/node/package-lock.json
-$(CLIENTS)/node-exporters/.ready: tests/clients/exporters/node/package-lock.json
-$(CLIENTS)/openid/.ready: tests/sign_in/provider/package-lock.json
-$(CLIENTS)/typescript/.ready: clients/typescript/package-lock.json
+$(CLIENTS)/agents: NPM := npm install --no-save
+$(CLIENTS)/agents: KEY := tests/clients/agents/package-lock.json
+$(CLIENTS)/node: KEY := tests/clients/node/package-lock.json
+$(CLIENTS)/node-exporters: KEY := tests/clients/exporters/node/package-lock.json
+$(CLIENTS)/openid: KEY := tests/sign_in/provider/package-lock.json
+$(CLIENTS)/typescript: KEY := clients/typescript/package-lock.json
 
-$(CLIENTS)/agents/.ready $(CLIENTS)/node/.ready $(CLIENTS)/node-exporters/.ready $(CLIENTS)/openid/.ready $(CLIENTS)/typescript/.ready:
+$(NODES:%=$(CLIENTS)/%): python
 	@command -v npm node >/dev/null || { echo "npm or node is missing: install Node.js for the clients of tests/clients" >&2; exit 1; }
-	mkdir -p $(@D)
-	cp $(<D)/package.json $(<D)/package-lock.json $(@D)
-	$(or $(NPM),npm ci) --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
-	touch $@
+	@$(CACHE) folder $@ $(KEY) -- sh -ec 'cp $(dir $(KEY))package.json $(KEY) {}; \
+		$(or $(NPM),npm ci) --prefix {} --ignore-scripts --no-audit --no-fund --loglevel=error'
 
 # What serving needs, and all that development needs; the latter holds the former.
-base dev:
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: Prompt Gateway needs Python 3.11 or later" >&2; exit 1; }
-	@$(PYTHON) requirements/install.py $@ $(VENV) $(if $(filter file,$(origin PYTHON)),,--chosen)
+base dev: python
+	@$(CACHE) venv $@ $(VENV) $(if $(filter file,$(origin PYTHON)),,--chosen)
 
+python:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: Prompt Gateway needs Python 3.11 or later" >&2; exit 1; }
+
+# Leaves what other clones may use; `rm -r ~/.cache/prompt-gateway` removes that too.
 clean:
 	rm -rf $(VENV) $(CLIENTS) $(SERVERS) var

@@ -23,9 +23,6 @@ from tests.factories.core import client_of, make_project
 from tests.kept import Keep, T, empty_tables, rows_kept
 from tests.recordings import EXPECTED, SHARED_DIR, missing_recordings
 
-# `make fleet` runs these, against servers that `make servers` unpacks.
-collect_ignore = ["fleet"]
-
 # The duration of an example depends on the machine's load, so no deadline is set.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # In CI the examples are the same every time; everywhere else each run draws new ones.

@@ -22,8 +22,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from pytest_django.plugin import blocking_manager_key
 
-from tests import night
+from tests import forks, night
 from tests.migrated import SHARED, TEMPLATE, place_tables, start_cluster
 from tests.services import Service, postgresql_url, redis_url, start_clickhouse, start_redis
 
@@ -72,14 +73,33 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
     return (yield)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Takes the modules and the tests out of the garbage collector's view: they stay until the end."""
     gc.freeze()
     gc.enable()
+    option = session.config.option
+    # Each lane has a process that forks of its own.
+    if session.items and not option.collectonly and not getattr(option, "lanes", 0):
+        begin_forks(session.config)
+
+
+def begin_forks(config: pytest.Config) -> None:
+    """Has programs of the product be forked from this process, in which pytest-django forbids the database."""
+    forks.begin(config.stash[blocking_manager_key].unblock)
 
 
 def pytest_unconfigure() -> None:
-    _stop()
+    forks.end()
+    stop()
+
+
+def own_stores() -> None:
+    """Gives a fork of the process that has collected a folder, addresses and stores of its own."""
+    _running.clear()
+    _folders.clear()
+    _starters.clear()
+    _prepare()
 
 
 def pytest_report_header() -> list[str]:
@@ -163,7 +183,7 @@ def _prepare() -> None:
     folder = Path(tempfile.mkdtemp(prefix="gw-", dir=place()))
     folder.chmod(0o755)
     _folders.append(folder)
-    atexit.register(_stop)
+    atexit.register(stop)
     if folder.parent == _MEMORY:
         # The fixture `tmp_path` makes its folders there too, where most services of tests live.
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
@@ -191,7 +211,7 @@ def _set_environment(folder: Path) -> None:
     (folder / "var").mkdir()
 
 
-def _stop() -> None:
+def stop() -> None:
     while _running:
         # PostgreSQL waits for its clients on SIGTERM, and ends their sessions on SIGINT.
         service = _running.pop()

@@ -1,1 +1,1 @@
-"""Tests against the servers of a fleet: Redis Sentinel and Cluster, PgBouncer, HAProxy. `make fleet` runs them."""
+"""Tests against the servers of a fleet: Redis Sentinel and Cluster, PgBouncer, HAProxy."""

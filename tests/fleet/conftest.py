@@ -7,8 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.conftest import made
+from tests.fleet.servers import binary
 from tests.live.conftest import start_service as start_service
 from tests.plugin import place
+from tests.services import ServiceError
+
+_PROGRAMS = ("redis-server", "redis-sentinel", "pgbouncer", "haproxy")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers() -> None:
+    """Has the programs of the servers unpacked, unless all are there."""
+    try:
+        for name in _PROGRAMS:
+            binary(name)
+    except ServiceError:
+        made("servers")
 
 
 @pytest.fixture

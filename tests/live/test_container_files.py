@@ -74,7 +74,7 @@ def test_dockerfile__installs__as_the_makefile_does() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
 
     assert re.findall(r"python requirements/install.py (\w+) /venv\n", _DOCKERFILE) == ["server", "base"]
-    assert "$(PYTHON) requirements/install.py $@ $(VENV)" in makefile
+    assert "CACHE = $(PYTHON) requirements/cache.py\n" in makefile and "$(CACHE) venv $@ $(VENV)" in makefile
 
 
 def _pinned(lock: str) -> set[str]:
