@@ -30,8 +30,8 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 # Commands whose start is what tests look at, or that tests find by their command line.
 _ANEW = frozenset({"serve", "demo", "ship_records", "celery_worker"})
 _MODULES = frozenset({"uvicorn", "tests.gateway.seed"})
-# These modules read the environment while they are imported: each child imports them itself.
-_READ_AT_IMPORT = ("config.asgi", "config.json_log")
+# These modules read the environment or settings while they are imported: each child imports them itself.
+_READ_AT_IMPORT = ("agent.routing", "config.asgi", "config.json_log", "gateway.routing")
 _STANDARD_STREAMS = 3
 
 _lock = threading.Lock()
@@ -237,6 +237,8 @@ def _run(wanted: dict[str, Any]) -> None:
     time.tzset()
     _filter_warnings(environment.get("PYTHONWARNINGS", ""))
     if words[0] == "-m":
+        # The application that uvicorn is given may hold what one of those made.
+        sys.modules.pop(words[2].partition(":")[0] if len(words) > 2 else "", None)
         sys.path.insert(0, wanted["cwd"])
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         return

@@ -14,6 +14,12 @@ from tests.gateway.cases.case import OWN, Case, all_cases, load
 from tests.gateway.cases.scene import CaseStage
 from tests.gateway.service import GatewayService
 
+# Faults that are known and open. A case of these kinds that passes fails here, so that its kind leaves this list.
+OPEN = frozenset({
+    "late_tool_name", "messages_web_search", "responses_fields_vanish", "codex_compaction", "thinking_beside_effort",
+    "gemini_unknown_method", "usage_iterations", "assistant_blocks_vanish", "tool_loop_without_reasoning",
+    "judge_without_schema", "compaction_beta",
+})  # fmt: skip
 # A value of each key that the case `plain` does not give.
 WRONG: dict[str, Any] = {
     "status": 201,
@@ -44,7 +50,12 @@ def stage(service: GatewayService) -> Iterator[CaseStage]:
         yield CaseStage(service, server)
 
 
-@pytest.mark.parametrize("case", all_cases(), ids=str)
+def marked(case: Case) -> Any:
+    known = [pytest.mark.xfail(strict=True, reason="known and open")] if case.kind in OPEN else []
+    return pytest.param(case, marks=known, id=str(case))
+
+
+@pytest.mark.parametrize("case", [marked(case) for case in all_cases()])
 def test_case__played__gives_what_it_expects(stage: CaseStage, case: Case) -> None:
     checks.check(stage.play(case))
 
