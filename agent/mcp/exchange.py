@@ -13,7 +13,7 @@ from agent.mcp.server import CLIENT, REQUEST_ID, SERVER
 from agent.worker.limits import MCP_BODY_BYTES
 from gateway.protocol.reply import Message, Send
 
-# `agent.mcp.origins` has already checked the origin, by Django's settings.
+# `agent.mcp.admission` has already checked the origin, by Django's settings.
 _SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 

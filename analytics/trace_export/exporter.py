@@ -8,19 +8,25 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import aiohttp
-from django.db import DatabaseError, InterfaceError, connection
+from django.conf import settings
+from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
+from django.db.models import Count, Max
 
+from analytics.models import TraceDestination, TraceDestinationStatus
 from analytics.spool.handover import FOLDER, handed, want
-from analytics.trace_export.batches import make_batches, read_records
-from analytics.trace_export.delivery import open_session
-from analytics.trace_export.outbox import Outbox, retire
-from analytics.trace_export.rows import Version, load_destinations, save_status, version_of_destinations
+from analytics.trace_export.batches import Selection, make_batches, read_records
+from analytics.trace_export.delivery import Target, open_session
+from analytics.trace_export.destinations import headers_of
+from analytics.trace_export.outbox import Outbox, State, retire
 from analytics.trace_export.sender import Destination, Sender
+from core.encryption.fernet import UndecryptableError
 from core.processes.background_tasks import keep_running
 
 logger = logging.getLogger("analytics.trace_export")
@@ -32,6 +38,54 @@ _LOCK = "exporter.lock"
 _UNAVAILABLE = (DatabaseError, InterfaceError)
 
 T = TypeVar("T")
+
+
+Version = tuple[int, datetime | None]
+
+
+def version_of_destinations() -> Version:
+    """Returns a value that differs whenever a destination was added, changed or removed."""
+    found = TraceDestination.objects.aggregate(number=Count("pk"), changed=Max("updated_at"))
+    return found["number"], found["changed"]
+
+
+def load_destinations() -> dict[UUID, Destination]:
+    return {row.pk: _destination(row) for row in TraceDestination.objects.iterator()}
+
+
+def save_status(destination_id: UUID, state: State) -> None:
+    """Writes this host's status of a destination, unless the destination is gone."""
+    counts = state.counts
+    values: dict[str, Any] = {
+        "waiting_spans": state.waiting_spans,
+        "waiting_bytes": state.waiting_bytes,
+        "oldest_waiting_at": _time(state.oldest),
+        "sent_spans": counts.sent,
+        "dropped_spans": counts.dropped,
+        "rejected_spans": counts.rejected,
+        "last_success_at": _time(counts.last_success),
+        "last_error": counts.last_error,
+        "last_error_at": _time(counts.last_error_at),
+    }
+    try:
+        with transaction.atomic():
+            TraceDestinationStatus.objects.update_or_create(
+                destination_id=destination_id, host=settings.HOST_NAME, defaults=values
+            )
+    except IntegrityError:
+        return  # The destination was removed meanwhile.
+
+
+def _destination(row: TraceDestination) -> Destination:
+    target: Target | None = None
+    with suppress(UndecryptableError):
+        target = Target(row.endpoint, headers_of(row))
+    selection = Selection(row.sampling_ratio, row.include_content)
+    return Destination(row.pk, str(row.project_id), row.enabled, selection, target)
+
+
+def _time(seconds: float) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None
 
 
 class ExporterLockedError(Exception):

@@ -12,11 +12,11 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 from django.conf import settings
@@ -25,8 +25,7 @@ from analytics.clickhouse import client
 from analytics.traffic.catalogue import MODELS
 from analytics.traffic.expansion import Period, constants, of_slice, statement
 from analytics.traffic.rhythm import MAX_TEXT_SLICE, Slice, slices
-from analytics.traffic.scratch import text_table
-from analytics.traffic.texts import Texts
+from analytics.traffic.texts import Exchange, Texts
 
 MAX_SESSION = 20_000
 _MARATHON_SHARE = 10  # The longest session has at most one in this many requests.
@@ -58,6 +57,53 @@ _SETTINGS = {
 }
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+
+
+# The table in memory that holds the texts while traffic is generated, and is dropped afterwards.
+#
+# The table of a killed command is empty after the store's next start.
+
+_TEXT_COLUMNS = (
+    "prompt_head", "prompt_tail", "request_head", "request_tail", "answer", "answer_json", "begun_answer", "begun_json",
+)  # fmt: skip
+_ROWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """The table of texts. `sizes` is SQL for the same table with empty texts."""
+
+    name: str
+
+    @property
+    def sizes(self) -> str:
+        nothing = ", ".join(f"'' AS {column}" for column in _TEXT_COLUMNS)
+        return f"(SELECT id, prompt_size, answer_size, {nothing} FROM {self.name})"
+
+
+@contextmanager
+def text_table(texts: Texts) -> Iterator[TextTable]:
+    # Each table has a unique name, since two commands may run at once.
+    table = TextTable(f"traffic_texts_{uuid4().hex[:12]}")
+    try:
+        _fill(table.name, texts.exchanges)
+        yield table
+    finally:
+        client.execute(f"DROP TABLE IF EXISTS {table.name} SYNC")
+
+
+def _fill(name: str, exchanges: Sequence[Exchange]) -> None:
+    columns = ", ".join(f"{column} String" for column in _TEXT_COLUMNS)
+    client.execute(
+        f"CREATE TABLE {name} (id UInt32, prompt_size UInt32, answer_size UInt32, {columns}) ENGINE = Memory"
+    )
+    rows = [
+        (number, one.prompt_tokens, one.answer_tokens, *(getattr(one, column) for column in _TEXT_COLUMNS))
+        for number, one in enumerate(exchanges)
+    ]
+    for first in range(0, len(rows), _ROWS):
+        chunk = rows[first : first + _ROWS]
+        client.insert(name, ("id", "prompt_size", "answer_size", *_TEXT_COLUMNS), chunk, token=f"{name}:{first}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,13 @@ from django.conf import settings
 from config.monitor.hosts import Presence
 from config.monitor.run import HostMonitor
 from config.monitor.subjects import children_subject
-from config.supervisor import preparation, run_files, web
+from config.supervisor import polling, preparation, run_files, web
 from config.supervisor.analytics import AnalyticsPreparation
 from config.supervisor.background import CeleryWorker, Exporter, Shipper
 from config.supervisor.background_thread import in_background
 from config.supervisor.children import Child, Service, StartError, all_started
 from config.supervisor.engine import AnalyticsEngine
-from config.supervisor.ports import PortService
-from config.supervisor.processes import Processes
+from config.supervisor.processes import Processes, Program, command
 from config.supervisor.redis import RedisServer
 from config.supervisor.renewal import Renewal
 from config.supervisor.replacement import Replacement
@@ -40,6 +39,29 @@ IMPORTED = (
     "analytics.management.commands.export_traces",
     "integrations.management.commands.sandbox",
 )
+
+
+class PortService(Service):
+    """A `manage.py` command with `--port` and `--port-file`. `url` is the address to announce, with `{port}` in it."""
+
+    def __init__(self, *, role: str, arguments: list[str], announced_as: str, url: str, run_dir: Path) -> None:
+        self.role = role
+        self._arguments = arguments
+        self._url = url
+        self._url_file = run_dir / f"{announced_as}.url"
+        self._port_file = run_dir / f"{role}.port"
+        self._port = 0
+
+    def program(self) -> Program:
+        # A restarted child asks for its former port, so that clients that know the address still find it. A start that
+        # fails before readiness forgets the port, so that a port that was taken meanwhile blocks no restart.
+        port, self._port = self._port, 0
+        self._port_file.unlink(missing_ok=True)
+        return command(*self._arguments, "--port", str(port), "--port-file", str(self._port_file))
+
+    async def ready(self) -> None:
+        self._port = await polling.port_written(self._port_file)
+        run_files.write(self._url_file, self._url.format(port=self._port))
 
 
 class Supervisor:

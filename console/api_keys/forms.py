@@ -11,14 +11,36 @@ from uuid import UUID
 from django import forms
 from django.utils import timezone
 
-from console.api_keys.scope_field import ScopesField
 from core.keys.serializers import ApiKeyChangeSerializer, NewApiKeySerializer
 from core.keys.services import CHANGEABLE_FIELDS
 from core.models import NAME_CHARACTERS, ApiKey, Team
+from core.rights.scopes import DESCRIPTIONS, GATEWAY, MANAGE
 from core.wire.serializers import BodySerializer
 
 _BUDGETS = ("monthly_budget_usd", "total_budget_usd")
 _LISTS = ("allowed_models", "allowed_providers")
+
+
+_ADMINISTRATION = "Only for what administers the project:"
+
+
+class ScopesField(forms.MultipleChoiceField):
+    """Boxes of all scopes, of which `manage` stands apart. Without a choice a key has `gateway` alone."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def __init__(self) -> None:
+        choices = {scope: (scope, f"{scope}: {sentence}") for scope, sentence in DESCRIPTIONS.items()}
+        manage = choices.pop(MANAGE)
+        super().__init__(
+            choices=[*choices.values(), (_ADMINISTRATION, [manage])],
+            initial=[GATEWAY],
+            required=False,
+            help_text=f"None ticked: {GATEWAY}.",
+        )
+
+    def clean(self, value: Any) -> list[str]:
+        return super().clean(value) or [GATEWAY]
 
 
 class LinesField(forms.CharField):

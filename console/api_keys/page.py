@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.db import transaction
@@ -17,9 +20,10 @@ from django.utils.html import format_html
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
+from analytics.queries.spend import NEVER, key_spends
 from console.api_keys.forms import ChangeKeyForm, NewKeyForm
-from console.api_keys.limits import limits_in_words
 from console.connect.box import waiting_box
+from console.settings_form.wording import rates_in_words
 from core.errors import ConflictError
 from core.keys.services import change_key, issue_key, revoke_key, rotate_key
 from core.models import ApiKey
@@ -36,6 +40,36 @@ from core.wire.pagination import Page as ListPage
 PAGE_ROWS = 100
 # The grace of a rotation that is made in the page; the API takes any.
 _GRACE_SECONDS = 86_400
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def limits_in_words(project_id: UUID, keys: Sequence[ApiKey]) -> Mapping[int, str]:
+    """Returns the words by the key's id. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
+    now = datetime.now(UTC)
+    month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    of_month = _spent(project_id, [key for key in keys if key.monthly_budget_usd is not None], month)
+    in_all = _spent(project_id, [key for key in keys if key.total_budget_usd is not None], _EPOCH)
+    return {
+        key.pk: "; ".join(_words(key, of_month.get(key.pk, Decimal(0)), in_all.get(key.pk, Decimal(0)))) or "none"
+        for key in keys
+    }
+
+
+def _spent(project_id: UUID, keys: Sequence[ApiKey], since: datetime) -> Mapping[int, Decimal]:
+    return key_spends(project_id, {key.pk: (NEVER, NEVER) for key in keys}, (since, NEVER))
+
+
+def _words(key: ApiKey, of_month: Decimal, in_all: Decimal) -> Iterable[str]:
+    if key.monthly_budget_usd is not None:
+        yield f"{money(of_month)} of {money(key.monthly_budget_usd)} this month"
+    if key.total_budget_usd is not None:
+        yield f"{money(in_all)} of {money(key.total_budget_usd)} in all"
+    yield from rates_in_words(key)
+    for patterns, what in ((key.allowed_models, "models"), (key.allowed_providers, "providers")):
+        if patterns:
+            yield f"{what} {', '.join(patterns)}"
 
 
 @register_page

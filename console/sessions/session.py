@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -15,7 +16,7 @@ from django.http.response import HttpResponseBase
 from analytics.deletion.services import delete_session
 from analytics.discussions.subject import subject_session
 from analytics.errors import AnalyticsUnavailableError
-from analytics.models import SESSION_ID_CHARACTERS
+from analytics.models import FEEDBACK_CHARACTERS, MAX_FEEDBACK, MIN_FEEDBACK, SESSION_ID_CHARACTERS
 from analytics.presenters import sessions, timelines
 from analytics.presenters.transcripts import transcript
 from analytics.queries import visible
@@ -29,7 +30,6 @@ from analytics.wire.texts import session_without_texts, telemetry_without_texts
 from console.discussions.actions import ACTIONS, act
 from console.discussions.panel import CommentForm, assignment_context, discussion_panel
 from console.sessions.facts import session_facts, session_tiles
-from console.sessions.feedback_form import FeedbackForm
 from console.sessions.timeline import timeline_context
 from core.errors import NotFoundError
 from core.roles import Right
@@ -42,6 +42,27 @@ Found = TypeVar("Found")
 
 _BOUNDS = 1_500, 36_000
 _MAX_LOGS, _MAX_FEEDBACK = 100, 20
+
+
+_SCORES = [("", "no score"), *((str(score), str(score)) for score in range(MIN_FEEDBACK, MAX_FEEDBACK + 1))]
+
+
+class FeedbackForm(forms.Form):
+    score = forms.TypedChoiceField(
+        label="Score, 5 is best", choices=_SCORES, required=False, coerce=int, empty_value=None
+    )
+    text = forms.CharField(
+        label="What you say about it",
+        required=False,
+        max_length=FEEDBACK_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        if not self.errors and given.get("score") is None and not given.get("text"):
+            self.add_error("score", "Give a score, a text or both.")
+        return given
 
 
 @register_page

@@ -1,3 +1,3 @@
-"""Alerts on any figure (docs/alerts.md). `services` change them, `look` measures one, `transitions` says what
-follows, `check` does both for those that are due, and `events` keeps what happened and has it sent by
+"""Alerts on any figure (docs/alerts.md). `services` change them, `look` measures one, `check` does
+so for those that are due and says what follows, and `events` keeps what happened and has it sent by
 `gateway.alerts`."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gateway.guardrails.detectors.accounts import has_card_across
 from gateway.guardrails.detectors.characters import encoded
 from gateway.guardrails.detectors.injection import compile_rules, injection_score
 from gateway.guardrails.detectors.pii import PiiKind, find_pii
 from gateway.guardrails.detectors.topics import find_topics
-from gateway.guardrails.digest_cache import DigestCache
 from gateway.guardrails.texts import Segment, Speaker, field_segments, text_segments, user_texts, variable_segments
 from gateway.guardrails.tools import same_tool, tools_of
 from gateway.guardrails.verdicts import Guardrail
@@ -20,6 +20,41 @@ from gateway.protocol.marked_documents import Delimiters
 
 # A longer list of entities would take more memory in the cache than the text itself.
 _MAX_ENTITIES = 100
+
+
+Found = TypeVar("Found")
+
+# Texts shorter than this are as quick to read again as to look up.
+_MIN_CHARACTERS = 200
+_ENTRIES = 4096
+
+
+class DigestCache(Generic[Found]):
+    """A detector that reads a text once. The cache keeps digests of texts and what was found in them, never a text.
+    `terms` are what the detector looks for in the text, where that differs."""
+
+    def __init__(self, detect: Callable[..., Found], *, worth: Callable[[Found], bool] = lambda _: True) -> None:
+        """`worth` returns whether what was found is small enough to be kept."""
+        self._detect = detect
+        self._worth = worth
+        self._found: dict[Hashable, Found] = {}
+
+    def __call__(self, text: str, *terms: Hashable) -> Found:
+        if len(text) < _MIN_CHARACTERS:
+            return self._detect(text, *terms)
+        digest = hashlib.blake2b(encoded(text), digest_size=16).digest(), terms
+        try:
+            return self._found[digest]
+        except KeyError:
+            found = self._detect(text, *terms)
+        if not self._worth(found):
+            return found
+        if len(self._found) >= _ENTRIES:
+            self._found.clear()
+        self._found[digest] = found
+        return found
+
+
 _personal_data = DigestCache(find_pii, worth=lambda found: len(found) <= _MAX_ENTITIES)
 _topics = DigestCache(find_topics)
 _score = DigestCache(partial(injection_score, untrusted=False))

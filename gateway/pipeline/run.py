@@ -19,16 +19,17 @@ from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.cached import AnswerKeys, answer_key, look_up, replay, store
 from gateway.pipeline.callers import has_limits
-from gateway.pipeline.context import NO_LIMITS, RequestContext, RequestState
+from gateway.pipeline.context import NO_LIMITS, Attempt, RequestContext, RequestState
 from gateway.pipeline.count_tokens import answer_count
-from gateway.pipeline.counterpart import counterpart_key
-from gateway.pipeline.guard_input import guard_input
+from gateway.pipeline.guard_input import guard_input, spotlit
 from gateway.pipeline.inflight import note_allocation, note_in_flight
 from gateway.pipeline.marked_documents import without_document_marks
 from gateway.pipeline.native import translate
 from gateway.pipeline.parse import ClientGoneError, late_body, parse, read_body
 from gateway.pipeline.permitted import permitted
-from gateway.pipeline.prompt import prompted
+from gateway.pipeline.pin import named_prompt
+from gateway.pipeline.prompt import messages_of, prompted, variables_of
+from gateway.pipeline.rebuild import rebuilt
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import StreamedAnswer, answer_error, whole_answer
 from gateway.pipeline.select import select
@@ -42,8 +43,50 @@ from gateway.runtime.runtime import Runtime
 from gateway.snapshot.store import Found
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.reply import surface_of
+from integrations.health.monitor import HealthMonitor
+from rollouts.allocation import Variant
 
 logger = logging.getLogger("gateway.request")
+
+
+# Finds the answer that the other arm of a request's rollout would look up in the response cache.
+#
+# Both arms are compared only on requests that neither would have answered from the cache. That is known before the
+# request's arm matters, so that both see the same questions (docs/rollouts.md).
+
+
+def counterpart_key(health: HealthMonitor, state: RequestState, asked: RequestContext, first: Attempt) -> str:
+    """Returns the cache's key for the answer of the other arm; empty where the request is in no arm, or the other one
+    would have refused it. `asked` is the request as the client sent it, `first` the first choice of its own arm."""
+    use = state.prompt
+    if not use.unit or use.fallback:
+        return ""
+    prompt = named_prompt(asked.snapshot.prompts, asked.request.prompt_config or asked.headers.prompt_config or "")
+    if prompt is None or prompt.rollout is None:
+        return ""
+    rollout = prompt.rollout
+    version = rollout.baseline if use.variant == Variant.TARGET else rollout.target
+    try:
+        other, _ = spotlit(rebuilt(asked, version, messages_of(prompt, version, variables_of(asked))))
+        other = without_document_marks(other)
+        if rollout.baseline.model != rollout.target.model or not _is_drawn(asked):
+            first = _first_attempt(health, state, other)
+    except ApplicationError:
+        return ""
+    return answer_key(other, state, first, version.number)
+
+
+def _is_drawn(asked: RequestContext) -> bool:
+    """Returns whether the order of providers is drawn for each request. Both arms have to go by the same draw then."""
+    preferences = asked.request.provider
+    return preferences is not None and preferences.sort is not None
+
+
+def _first_attempt(health: HealthMonitor, state: RequestState, other: RequestContext) -> Attempt:
+    attempts = select(other, health, state.headers.session_id or state.request_id)
+    if state.key.is_restricted:
+        attempts = permitted(state.key, other.request.model, attempts)
+    return attempts[0]
 
 
 class Call(NamedTuple):

@@ -8,9 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
+from core.api.admission import Admission, with_session
 from core.errors import ApplicationError
 from core.http.exception_handler import ProtocolError, error_body, error_headers, log_unexpected, translate
 from core.processes.database_threads import in_database_thread
@@ -24,7 +27,6 @@ from gateway.pipeline.parse import ClientGoneError, late_body
 from gateway.prompt_fetch import query as queries
 from gateway.prompt_fetch.answer import PromptAnswer, prompt_answer
 from gateway.prompt_fetch.query import PromptQuery
-from gateway.prompt_fetch.sessions import project_of_session
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import HeaderList, Receive, Reply, Scope, Send
@@ -34,6 +36,19 @@ from gateway.worker.current import current_runtime
 
 SCOPES = frozenset(scopes_of_operation("getPrompt"))
 _UNEXPECTED = "The service failed unexpectedly."
+
+
+class _Reading(Admission):
+    operation_id = "getPrompt"
+
+
+def project_of_session(scope: dict[str, Any]) -> UUID:
+    """Returns the project that the header names and the person may read. Raises the exceptions that
+    `core.http.exception_handler.translate` knows."""
+    # The body is read elsewhere: here it has no bytes.
+    reading = _Reading()
+    reading.admit(with_session(scope))
+    return reading.project_id
 
 
 class _ManagementReply(Reply):

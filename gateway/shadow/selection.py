@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from analytics.identifiers import id_hash
 from analytics.online_evaluations.sampling import Answered
 from analytics.queries.bodies import get_payloads
@@ -17,13 +19,15 @@ from analytics.queries.requests import Payload
 from analytics.queries.shadowed import ShadowedRequest, shadowed_requests
 from core.errors import ApplicationError
 from core.wire.storable import storable
+from gateway.evaluations.evaluate import Evaluation
 from gateway.evaluations.highest_cost import highest_cost
+from gateway.evaluations.stored import read_stored
 from gateway.experiments.candidates import Candidate, candidates_of
 from gateway.experiments.requests import candidate_request
-from gateway.guardrails.verdicts import VERDICTS
+from gateway.guardrails.verdicts import VERDICTS, is_masked
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem
+from gateway.playground.chat import FIELDS
 from gateway.selectors import project_settings
-from gateway.shadow.repeatable import Shadowed, read_shadowed, skipped_by_facts
 from gateway.snapshot.loader import load_models, load_prices
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.tables.experiment import AnswerState
@@ -34,6 +38,68 @@ BASELINE, TARGET = 0, 1
 _MAX_LOOKED_AT = 200
 """Of a window so many requests are looked at; the others come too many."""
 _MAX_PREVIEW_CHARACTERS = 300
+
+
+_HIT = "hit"
+# What changes no answer, or is said to the gateway alone.
+_HARMLESS = frozenset(
+    {"model", "stream", "stream_options", "metadata", "store", "service_tier", "safety_identifier"}
+    | {"prompt_cache_key", "prompt_cache_retention"}
+)
+_DEFAULTS: Mapping[str, Any] = {"n": 1, "parallel_tool_calls": True, "logprobs": False}
+# Tools of these types are executed by whoever asked; a provider executes all others by itself.
+_CALLED_BY_CLIENTS = ("function", "custom")
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Shadowed:
+    """The fields of a request as its client sent them, and the message of the answer that it got."""
+
+    fields: Mapping[str, Any]
+    message: Mapping[str, Any]
+
+
+def skipped_by_facts(row: ShadowedRequest | None) -> SkipReason | None:
+    """Returns why the target may not answer the request; None for one whose texts decide."""
+    if row is None:
+        return SkipReason.NO_TEXT
+    if row.is_no_store:
+        return SkipReason.NO_STORE
+    if is_masked(row.verdicts):
+        return SkipReason.MASKED
+    if row.cache_status == _HIT:
+        return SkipReason.CACHED
+    if row.has_header_variables:
+        return SkipReason.NOT_REPEATABLE
+    return None if row.prompt_preview else SkipReason.NO_TEXT
+
+
+def read_shadowed(row: ShadowedRequest, request: str, response: str) -> Shadowed | SkipReason:
+    """Returns what is compared, or why it cannot be."""
+    stored = read_stored(request, response, finish_reason=row.finish_reason, completion_tokens=row.completion_tokens)
+    if isinstance(stored, Evaluation):
+        return SkipReason.NO_TEXT
+    fields = _decode(request)
+    if _has_provider_tools(fields.get("tools")):
+        return SkipReason.PROVIDER_TOOLS
+    if any(_counts(name, value) for name, value in fields.items()):
+        return SkipReason.NOT_REPEATABLE
+    return Shadowed(fields, stored.answer.message)
+
+
+def _has_provider_tools(tools: Any) -> bool:
+    """Returns whether any of the tools is executed by the provider. What is no tool at all is refused elsewhere."""
+    given = tools if isinstance(tools, list) else []
+    return any(isinstance(one, dict) and one.get("type", "function") not in _CALLED_BY_CLIENTS for one in given)
+
+
+def _counts(name: str, value: Any) -> bool:
+    """Returns whether a field may have changed the answer and is not asked again."""
+    if name in FIELDS or name in _HARMLESS:
+        return False
+    return value is not None and value != _DEFAULTS.get(name)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import pytest
 
 from analytics.queries.variants import arm_totals
 from analytics.queries.variants.by_record import recorded_minutes
-from analytics.queries.variants.error_codes import ERROR_CODES, OTHER
+from analytics.queries.variants.outcomes import ERROR_CODES, OTHER
 from analytics.request_log.record import Outcome
 from rollouts.evaluation.statistics.grid import LOG_RATIO
 from tests.analytics.variant_records import PROJECT, ROLLOUT, START, record, rows, stored

@@ -16,8 +16,7 @@ from aiohttp.typedefs import Handler
 from integrations.sandbox import wire
 from integrations.sandbox.answers import choices_for
 from integrations.sandbox.behaviours import behaviour_of
-from integrations.sandbox.embeddings import embeddings_for
-from integrations.sandbox.server import Sandbox
+from integrations.sandbox.server import Sandbox, embeddings_for
 from integrations.sandbox.tokens import PrefixCache
 from tests.waiting import TIMEOUT_SECONDS
 

@@ -34,7 +34,7 @@ OTHERWISE = {
     # Their caller awaits them.
     "agent/turn/loop.py": 1,
     "analytics/proof/promises.py": 2,
-    "agent/mcp/turns.py": 1,
+    "agent/mcp/server.py": 1,
     "agent/worker/threads.py": 1,
     "config/supervisor/background_thread.py": 1,
     "config/supervisor/children.py": 3,

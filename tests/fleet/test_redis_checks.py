@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.redis.checks import look_at
-from core.redis.commands import COMMANDS, OF_BROKERS, name_of
+from core.redis.checks import COMMANDS, OF_BROKERS, look_at, name_of
 from tests.fleet.servers import HOST, Redis, redis_cluster, redis_sentinel, redis_server
 from tests.live.service import ROOT, minimal_environment
 

@@ -18,8 +18,7 @@ import requests
 import trustme
 
 from core.redis.broker import broker
-from core.redis.checks import look_at
-from core.redis.commands import COMMANDS, OF_BROKERS, OF_CLUSTERS, name_of
+from core.redis.checks import COMMANDS, OF_BROKERS, OF_CLUSTERS, look_at, name_of
 from gateway.project_settings.limits import ProjectLimits
 from tests.fleet.redis_uses import projects, uses
 from tests.fleet.servers import HOST, command, free_port, listens

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.pipeline.backoff import (
+from gateway.pipeline.failover import (
     BASE_SECONDS,
     MAX_RETRY_AFTER_SECONDS,
     MAX_SECONDS,

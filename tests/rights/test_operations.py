@@ -19,7 +19,7 @@ from core.models import Membership, Project
 from core.rights.asking import rights_in
 from core.rights.table import OPERATIONS, TOOLS
 from core.roles import PROJECT_RIGHTS, Right
-from gateway.prompt_fetch.sessions import project_of_session
+from gateway.prompt_fetch.endpoint import project_of_session
 from tests.openapi.routes import Operation, channels_paths, operations
 from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 

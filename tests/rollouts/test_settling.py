@@ -14,7 +14,7 @@ from rollouts.models import Rollout, RolloutMinute, RolloutTransition
 from rollouts.services import pause_rollout, promote_rollout, start_rollout
 from rollouts.states import Stage
 from rollouts.verdicts.evaluate import evaluate_rollout
-from rollouts.verdicts.settling import settling_of
+from rollouts.verdicts.recorded import settling_of
 from tests.factories.analytics import make_entry, store_as_of_then
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.automatic import evaluation

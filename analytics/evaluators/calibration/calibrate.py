@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.utils import timezone
 
-from analytics.evaluators.calibration.families import shared_families
 from analytics.evaluators.calibration.labels import Judged, is_good, labels_of, latest_model, verdicts_of
 from analytics.evaluators.calibration.states import Facts, Standing, standing_of
 from analytics.evaluators.calibration.statistics import (
@@ -21,6 +20,22 @@ from analytics.evaluators.calibration.statistics import (
     flip_evidence,
 )
 from analytics.evaluators.selectors import KnownVersion, get_version
+from integrations.registry import prefix_of
+
+
+def family_of(model: str) -> str:
+    """Returns who made the model, as the registry of models names it; empty for one that it does not know. Names may
+    have a provider before them (`azure_openai/gpt-4o`), or a region and a vendor (`us.anthropic.claude-…`)."""
+    name = model.rpartition("/")[2]
+    parts = name.split(".")
+    found = [prefix_of(".".join(parts[start:])) for start in range(len(parts))]
+    # What stands before a name says who serves it.
+    return next((prefix.owned_by for prefix in reversed(found) if prefix is not None), "")
+
+
+def shared_families(judge_models: Iterable[str], models: Iterable[str]) -> list[str]:
+    """Returns the families of which both a judge and a judged model are, by name."""
+    return sorted({family_of(one) for one in judge_models} & {family_of(one) for one in models} - {""})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -15,30 +17,87 @@ from analytics.deletion.services import delete_request
 from analytics.discussions.subject import subject_request
 from analytics.presenters.timelines import neighbours_of
 from analytics.queries import visible
-from analytics.queries.requests import get_request_time
+from analytics.queries.requests import Payload, RequestRow, get_request_time
 from analytics.scores import services
+from analytics.telemetry.operation_names import operation_names
+from analytics.wire.attempts import AttemptEntry
 from analytics.wire.conversations import TextBounds
 from analytics.wire.request_conversations import request_conversation
+from analytics.wire.requests import RequestDetail
 from console.discussions.actions import ACTIONS, act
 from console.discussions.panel import CommentForm, assignment_context, discussion_panel
-from console.requests.detail.attempts_plot import attempts_waterfall
-from console.requests.detail.curl import MAX_CHARACTERS, curl_command
 from console.requests.detail.links import facts, tiles
 from console.requests.detail.queue import add_to_queue, queue_context
 from console.requests.detail.record import Record
 from console.requests.detail.score_form import ScoreForm
 from console.requests.detail.short_link import short_address
 from core.errors import ApplicationError
+from core.http.addresses import public_url
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
+from core.ui.plots import Span, Waterfall
 from core.ui.registry import register_page
 from core.ui.tables import page_link
+from integrations.registry import provider_title
 
 # A page stays below 150 KB of HTML unless everything is asked for.
 _BOUNDS, _ALL_BOUNDS = (2_000, 40_000), (200_000, 2_000_000)
 _RAW_CHARACTERS, _ALL_RAW_CHARACTERS = 8_000, 4_000_000
 _ALL = "all"
+
+
+# A longer body would make the page too large; its command is shown with all texts.
+MAX_CHARACTERS = 20_000
+
+
+def attempts_waterfall(found: RequestDetail) -> Waterfall | None:
+    """Returns the waterfall, or None for a request for which no provider was asked."""
+    attempts = found["attempt_timeline"]
+    if not attempts:
+        return None
+    start = found["created_at"]
+    whole = Span("request", None, "request", start, _after(start, found["latency_ms"]), detail=found["outcome"])
+    spans = [span for attempt in attempts for span in _spans(start, attempt)]
+    return Waterfall("Attempts", [whole, *spans], caption=False)
+
+
+def _spans(start: datetime, attempt: AttemptEntry) -> Iterator[Span]:
+    key = f"attempt-{attempt['number']}"
+    began, ended = _after(start, attempt["started_ms"]), _after(start, attempt["ended_ms"])
+    result = attempt["error"] or "answered"
+    status = f" {attempt['status']}" if attempt["status"] else ""
+    name = f"{provider_title(attempt['provider'])} {attempt['model']}"
+    yield Span(key, "request", name, began, ended, "bad" if attempt["error"] else "", detail=f"{result}{status}")
+    first_token = attempt["first_token_ms"]
+    if first_token is not None:
+        token_at = min(max(_after(start, first_token), began), ended)
+        yield Span(f"{key}-wait", key, "until the first token", began, token_at)
+        yield Span(f"{key}-stream", key, "the rest of the stream", token_at, ended)
+
+
+def _after(start: datetime, milliseconds: float) -> datetime:
+    return start + timedelta(milliseconds=milliseconds)
+
+
+def curl_command(row: RequestRow, payload: Payload | None, max_characters: int) -> str:
+    """Returns the command; empty for a body that is not kept, is too long, or is no JSON."""
+    body = payload.request if payload else ""
+    if not body.startswith("{") or len(body) > max_characters:
+        return ""
+    lines = [
+        f"curl {shlex.quote(public_url() + operation_names(row.operation).route)}",
+        '-H "Authorization: Bearer $KEY"',
+        "-H 'Content-Type: application/json'",
+        *_identity(row),
+        f"-d {shlex.quote(body)}",
+    ]
+    return " \\\n  ".join(lines)
+
+
+def _identity(row: RequestRow) -> list[str]:
+    named = {"x-svc-session-id": row.session_id, "x-svc-user-id": row.user_id}
+    return [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in named.items() if value]
 
 
 @register_page

@@ -13,32 +13,36 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 import msgspec
 
 from core.errors import ApplicationError
 from core.http.tracebacks import class_and_place
-from gateway.pipeline.authenticate import authenticate_known
+from gateway.pipeline.authenticate import authenticate_known, key_hash_of
 from gateway.pipeline.context import RequestState
+from gateway.pipeline.marked_documents import MARK
 from gateway.pipeline.plan.exchange import Exchange
-from gateway.pipeline.plan.plans import Plans, kept, plan_for, plans_of
+from gateway.pipeline.plan.plans import Plan, Plans, kept, plan_for, plans_of
 from gateway.pipeline.plan.prompted import Asked, prompted
-from gateway.pipeline.plan.sender import known_sender
-from gateway.pipeline.plan.sent import sent
 from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.client_ids import valid_id
+from gateway.protocol.headers import ClientHeaders, RequestHeaders, client_headers, read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.plain import plain_request
-from gateway.protocol.wire import convert_request, decode_request, streams
+from gateway.protocol.plain import PlainRequest, plain_request
+from gateway.protocol.wire import ChatCompletionRequest, LazyFields, convert_request, decode_request, is_plain, streams
 from gateway.runtime.runtime import Runtime
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.checks import decoded
 from gateway.surfaces.messages import plain as messages
 from gateway.surfaces.responses import plain as responses
+from integrations.providers.additions import with_headers
+from integrations.providers.base import NOTHING, ChatRequest, PassingAdapter
 from integrations.providers.common.search import find
 from integrations.providers.errors import ProviderError
+from integrations.transport.request_head import RequestHead, head_of
 
 logger = logging.getLogger("gateway.request")
 
@@ -51,6 +55,111 @@ OPERATIONS: Final = frozenset({CHAT.operation, *_READERS})
 _TYPE = b'"type"'
 _VARIABLES = b'"prompt_variables"'
 _encode = msgspec.json.Encoder().encode
+
+
+Sent = tuple[RequestHead, bytes]
+
+
+_SENDER: Final = "sender"
+_name_of = itemgetter(0)
+
+
+class KnownSender(NamedTuple):
+    """What the headers of a connection's last request say of its sender. `passed` are those of a client's protocol, by
+    the names that an adapter passes on."""
+
+    headers: RequestHeaders
+    key_hash: str
+    names: frozenset[bytes]
+    passed: dict[tuple[str, ...], ClientHeaders]
+    asks_for_nothing: bool
+
+    def passed_on(self, names: tuple[str, ...]) -> ClientHeaders:
+        """Returns the headers of these names, in lower case, that go on to a provider."""
+        if names not in self.passed:
+            self.passed[names] = client_headers(self.headers.raw, names)
+        return self.passed[names]
+
+
+def known_sender(client: ArrivedRequest) -> KnownSender:
+    """Returns the sender. Most clients send the same headers again, which the server gives as the same list. Raises
+    AuthenticationError for headers without a key."""
+    raw, memory = client.scope["headers"], client.memory
+    known: KnownSender | None = memory.get(_SENDER)
+    if known is None or known.headers.raw is not raw:
+        headers, names = read_headers(raw), frozenset(map(_name_of, raw))
+        known = memory[_SENDER] = KnownSender(headers, key_hash_of(headers), names, {}, _asks_for_nothing(headers))
+    return known
+
+
+def _asks_for_nothing(headers: RequestHeaders) -> bool:
+    """Returns whether the headers name the sender and a managed prompt alone."""
+    return not (headers.content_encoding or headers.cache_control or headers.force_variant or headers.variables)
+
+
+def sent(request: ChatCompletionRequest, sender: KnownSender, body: bytes, plan: Plan) -> Sent | None:
+    """Returns the head and the body of the provider's request, None where the stages have more to do than to forward
+    the client's `body`. Raises ProviderError."""
+    passed_on = plan.attempt.credentials.forwarded_names
+    if (
+        (passed_on and not passed_on.isdisjoint(sender.names))
+        or request.stream
+        or request.models is not None
+        or request.provider is not None
+        or request.prompt_config is not None
+        or request.prompt_variables is not None
+        or request.response_format is not None
+    ):
+        return None
+    passed = sender.passed_on(plan.passed_names) if plan.passed_names else ()
+    if request.model == plan.own_name and request.thinking is None and passed in plan.heads:
+        # A managed prompt may have added tools to a request of plain form.
+        is_plain_form = request.__class__ is PlainRequest and request.tools is None
+        for mark in plan.marks_in_plain if is_plain_form else plan.marks:
+            if find(body, mark) >= 0:
+                break
+        else:
+            return plan.heads[passed], body  # The adapter would say the same.
+    if find(body, MARK) >= 0:
+        return None
+    return _natively(request, passed, body, plan) if plan.is_native else _as_chat(request, body, plan)
+
+
+def _as_chat(request: ChatCompletionRequest, body: bytes, plan: Plan) -> Sent | None:
+    attempt, adapter = plan.attempt, plan.adapter
+    if not isinstance(adapter, PassingAdapter):
+        return None
+    forwarded = adapter.forwarded(
+        ChatRequest(
+            plan.sent_model,
+            False,
+            body,
+            LazyFields(body),
+            max_output=attempt.max_output,
+            cache_markers=plan.snapshot.settings.prompt_cache_markers,
+            is_plain=request.model == plan.sent_model and is_plain(request, body),
+            known_as=attempt.model if attempt.sent_model else "",
+        )
+    )
+    return None if forwarded is None else (plan.heads[()], forwarded)
+
+
+def _natively(request: ChatCompletionRequest, passed: ClientHeaders, body: bytes, plan: Plan) -> Sent | None:
+    """Returns what a provider gets that speaks the client's protocol (`gateway.pipeline.native.native_request`)."""
+    credentials, adapter = plan.attempt.credentials, plan.adapter
+    asked = ChatRequest(
+        plan.sent_model,
+        False,
+        body,
+        LazyFields(body),
+        headers=passed,
+        cache_markers=plan.snapshot.settings.prompt_cache_markers,
+        body_model=request.model,
+    )
+    if adapter.needs(asked, credentials) is not NOTHING:
+        return None
+    upstream = with_headers(adapter.build_request(asked, credentials), credentials)
+    return None if upstream.warnings else (plan.add_head(passed, head_of(upstream)), upstream.body)
 
 
 def begin(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -13,9 +14,8 @@ from analytics.request_log.record import CLIENT_REQUEST_ID, SpoolEntry
 from core.http.tracebacks import class_and_place
 from gateway.limits.claims import Admission
 from gateway.pipeline.admit import settle
-from gateway.pipeline.context import LimitUse, RequestState
+from gateway.pipeline.context import LimitUse, RequestState, RoutingState
 from gateway.pipeline.inflight import note_allocation, note_trace
-from gateway.pipeline.plan.begun import BegunTransport
 from gateway.pipeline.plan.plans import Plan
 from gateway.pipeline.plan.records import add_prompt, record_of
 from gateway.pipeline.rate_headers import rate_headers, rate_lines
@@ -27,11 +27,35 @@ from gateway.runtime.runtime import Runtime
 from gateway.surfaces.reply import reply_of
 from integrations.providers.base import ParsedResponse
 from integrations.providers.errors import ProviderError
-from integrations.transport.base import BegunResponse
+from integrations.transport.base import BegunResponse, Sending, Timeouts, Transport, UpstreamResponse
 from integrations.transport.request_head import RequestHead
 
 logger = logging.getLogger("gateway.request")
 _NOT_YET: Any = None
+
+
+class BegunTransport:
+    """A worker's transport for a request whose first call has been written."""
+
+    def __init__(self, transport: Transport, response: BegunResponse, routing: RoutingState, called_at: float) -> None:
+        self._transport = transport
+        self._response: BegunResponse | None = response
+        self._routing = routing
+        self._called_at = called_at
+
+    async def send(self, request: Any, timeouts: Timeouts, sending: Sending | None = None) -> UpstreamResponse:
+        response, self._response = self._response, None
+        if response is None:
+            return await self._transport.send(request, timeouts, sending)
+        self._routing.called_at = self._called_at
+        self._routing.is_written = True
+        return await response.answered(timeouts)
+
+    def begin(self, head: RequestHead, body: bytes, timeouts: Timeouts, on_news: Callable[[], None]) -> None:
+        """Begins nothing: the stages wait."""
+
+    async def close(self) -> None:
+        await self._transport.close()
 
 
 class Exchange(msgspec.Struct):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any, Literal
+
 import msgspec
 
 from core.errors import ValidationError
+from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
+from gateway.protocol.wire import MAX_MESSAGES
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.checks import Json, decoded, optional_text
+from gateway.surfaces.checks import Json, decoded, field_of, invalid, optional_text, required_name
 from gateway.surfaces.gemini.config import read_config
 from gateway.surfaces.gemini.contents import read_contents, read_instruction
-from gateway.surfaces.gemini.fields import message
-from gateway.surfaces.gemini.plain import plain_chat
-from gateway.surfaces.gemini.tools import read_tools
+from gateway.surfaces.gemini.fields import message, optional_message, repeated
+from gateway.surfaces.gemini.schema import json_schema
 from gateway.surfaces.tool_names import fit_names
 from integrations.providers.google.field_names import camel
 
@@ -29,6 +32,151 @@ _OF_ANSWERS = frozenset({"generationConfig", "safetySettings"})
 _COUNTED = "generateContentRequest"
 
 _encode = msgspec.json.Encoder().encode
+
+
+# A character of a text takes at most six bytes in JSON, and four in UTF-8.
+_Text = Annotated[str, msgspec.Meta(max_length=MAX_MESSAGE_BYTES // 6)]
+
+
+_FUNCTIONS = "functionDeclarations"
+# A search of the web is the vendor's own at others.
+_SEARCHES = frozenset({"googleSearch", "googleSearchRetrieval", "enterpriseWebSearch"})
+_MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none", "VALIDATED": "auto", "MODE_UNSPECIFIED": "auto"}
+_CALLING = "functionCallingConfig"
+
+
+def read_tools(fields: Json, untranslatable: list[str], warnings: list[str]) -> Json:
+    """Returns `tools`, `tool_choice` and `web_search_options` of the chat completion, as far as there are any. Raises
+    ValidationError."""
+    made: Json = {}
+    tools: list[Json] = []
+    for number, value in enumerate(repeated(fields, "tools")):
+        place = f"tools[{number}]"
+        for name, held in message(value, place).items():
+            if held is None:
+                continue
+            if name == _FUNCTIONS:
+                tools += _functions(message(value, place), place)
+            elif name in _SEARCHES:
+                made["web_search_options"] = {}
+                warnings += _settings(message(held, field_of(place, name)), f"{place}.{name}")
+            else:
+                tools.append({name: held})
+                untranslatable.append(f"{place}.{name}: only Google has this tool")
+    if tools:
+        made["tools"] = tools
+    return made | _config(fields, has_functions=any("function" in tool for tool in tools))
+
+
+def _functions(tool: Json, place: str) -> list[Json]:
+    found = []
+    for number, value in enumerate(repeated(tool, _FUNCTIONS, place)):
+        where = f"{place}.{_FUNCTIONS}[{number}]"
+        declared = message(value, where)
+        function: Json = {"name": required_name(declared, "name", where)}
+        if description := optional_text(declared, "description", where):
+            function["description"] = description
+        if (schema := declared.get("parametersJsonSchema")) is not None:
+            function["parameters"] = _object(schema, field_of(where, "parametersJsonSchema"))
+        elif (parameters := declared.get("parameters")) is not None:
+            function["parameters"] = json_schema(_object(parameters, field_of(where, "parameters")))
+        found.append({"type": "function", "function": function})
+    return found
+
+
+def _object(value: Any, place: str) -> Json:
+    if not isinstance(value, dict):
+        raise invalid(place, "expected an object")
+    return value
+
+
+def _settings(search: Json, place: str) -> list[str]:
+    return [f"{place}.{name}: dropped, only Google's search has it" for name, value in search.items() if value]
+
+
+def _config(fields: Json, *, has_functions: bool) -> Json:
+    """Returns the choice among the functions. What else Google's settings of tools hold stays in Google's form."""
+    place = "toolConfig"
+    config = optional_message(fields, place)
+    if config is None:
+        return {}
+    others = {name: value for name, value in config.items() if name != _CALLING and value is not None}
+    made: Json = {place: others} if others else {}
+    calling = optional_message(config, _CALLING, place)
+    if calling is None or not has_functions:
+        return made
+    where = f"{place}.{_CALLING}"
+    mode = (optional_text(calling, "mode", where) or "AUTO").upper()
+    if mode not in _MODES:
+        raise invalid(f"{where}.mode", f"expected one of {', '.join(_MODES)}")
+    names = calling.get("allowedFunctionNames") or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise invalid(f"{where}.allowedFunctionNames", "expected a list of strings")
+    return {**made, "tool_choice": _choice(_MODES[mode], names)}
+
+
+def _choice(word: str, names: list[str]) -> Any:
+    if not names or word == "none":
+        return word
+    if len(names) == 1 and word == "required":
+        return {"type": "function", "function": {"name": names[0]}}
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": word, "tools": tools}}
+
+
+class _Part(msgspec.Struct, forbid_unknown_fields=True):
+    text: _Text
+
+
+_OnePart = Annotated[list[_Part], msgspec.Meta(min_length=1, max_length=1)]
+
+
+class _Content(msgspec.Struct, forbid_unknown_fields=True):
+    parts: _OnePart
+    role: Literal["user", "model"] = "user"
+
+
+class _Instruction(msgspec.Struct, forbid_unknown_fields=True):
+    parts: _OnePart
+    role: str = ""
+
+
+class _Config(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    max_output_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0.0, le=2.0)] | None = None
+    top_p: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] | None = None
+    top_k: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+class _Plain(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    contents: Annotated[list[_Content], msgspec.Meta(min_length=1, max_length=MAX_MESSAGES - 1)]
+    system_instruction: _Instruction | None = None
+    generation_config: _Config | None = None
+
+
+_ROLES = {"user": "user", "model": "assistant"}
+
+
+def plain_chat(fields: Json, model: str) -> Json | None:
+    """Returns the fields of the chat completion that `read` makes of the request, None for one that is not plain."""
+    try:
+        plain = msgspec.convert(fields, _Plain)
+    except msgspec.ValidationError:
+        return None
+    messages: list[Json] = [{"role": _ROLES[one.role], "content": one.parts[0].text} for one in plain.contents]
+    if plain.system_instruction is not None and (text := plain.system_instruction.parts[0].text):
+        messages.insert(0, {"role": "system", "content": text})
+    made: Json = {"model": model, "messages": messages}
+    if (config := plain.generation_config) is not None:
+        if config.max_output_tokens is not None:
+            made["max_tokens"] = config.max_output_tokens
+        if config.temperature is not None:
+            made["temperature"] = config.temperature
+        if config.top_p is not None:
+            made["top_p"] = config.top_p
+        if config.top_k is not None:
+            made["top_k"] = config.top_k
+    return made
 
 
 def read(body: bytes, model: str, *, stream: bool) -> SurfaceRequest:

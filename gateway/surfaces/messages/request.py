@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,21 +11,23 @@ import msgspec
 
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import (
+    as_object,
     decoded,
+    field_of,
     invalid,
     missing,
     optional_flag,
     optional_integer,
     optional_list,
+    optional_object,
     optional_share,
     optional_text,
     required_name,
+    required_object,
 )
 from gateway.surfaces.messages.conversation import read_messages, read_system
 from gateway.surfaces.messages.output import read_output
 from gateway.surfaces.messages.plain import plain_chat
-from gateway.surfaces.messages.tools import read_tools
-from gateway.surfaces.messages.user import read_user
 from gateway.surfaces.tool_names import fit_names
 from integrations.providers.anthropic.native import FIELDS
 
@@ -49,7 +52,108 @@ _TIERS = {"standard_only": "default"}
 
 _encode = msgspec.json.Encoder().encode
 
+
+# Reads who asks, and in which session, from `metadata.user_id`.
+#
+# Claude Code puts both into this one field: `user_<hash>_account_<uuid>_session_<uuid>`, in newer versions the JSON of
+# an object with `device_id`, `account_uuid` and `session_id`.
+
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_WITH_SESSION = re.compile(rf"(?P<user>.+?)_session_(?P<session>{_UUID})")
+
+
+_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+_TRANSLATED = frozenset({"type", "name", "description", "input_schema", "strict"})
+# Code that Anthropic runs may call a tool; `direct` is the model's own call.
+_DIRECT = "direct"
+
 Json = dict[str, Any]
+
+
+def read_tools(fields: Json, untranslatable: list[str]) -> Json:
+    """Returns `tools`, `tool_choice` and `parallel_tool_calls` of the chat completion, as far as there are any. Raises
+    ValidationError."""
+    tools = optional_list(fields, "tools") or []
+    made = [_tool(as_object(tool, f"tools[{n}]"), f"tools[{n}]", untranslatable) for n, tool in enumerate(tools)]
+    choice = _choice(optional_object(fields, "tool_choice"))
+    return {"tools": made, **choice} if made else {}
+
+
+def _tool(tool: Json, place: str, untranslatable: list[str]) -> Json:
+    """Returns the tool as a function. A tool of the vendor's is returned unchanged, and `untranslatable` names it."""
+    kind = optional_text(tool, "type", place)
+    if kind not in (None, "custom"):
+        untranslatable.append(f"{place}: only Anthropic's hosts have the tool {kind}")
+        return tool
+    name = required_name(tool, "name", place)
+    schema = required_object(tool, "input_schema", place)
+    function: Json = {"name": name, "parameters": schema}
+    if description := optional_text(tool, "description", place):
+        function["description"] = description
+    if optional_flag(tool, "strict", place):
+        function["strict"] = True
+    callers = optional_list(tool, "allowed_callers", place)
+    if callers and _DIRECT not in callers:
+        untranslatable.append(f"{place}.allowed_callers: only Anthropic's hosts run code that calls tools")
+    return {"type": "function", "function": function, **_beside(tool)}
+
+
+def _beside(tool: Json) -> Json:
+    """Returns the fields of the tool that stand beside the function, such as its cache marker."""
+    return {name: value for name, value in tool.items() if name not in _TRANSLATED and value is not None}
+
+
+def _choice(choice: Json | None) -> Json:
+    if choice is None:
+        return {}
+    place = "tool_choice"
+    kind = required_name(choice, "type", place)
+    if kind == "tool":
+        made: Json = {"tool_choice": {"type": "function", "function": {"name": required_name(choice, "name", place)}}}
+    elif kind in _CHOICES:
+        made = {"tool_choice": _CHOICES[kind]}
+    else:
+        raise invalid(field_of(place, "type"), "expected auto, any, tool or none")
+    if optional_flag(choice, "disable_parallel_tool_use", place):
+        made["parallel_tool_calls"] = False
+    return made
+
+
+class _Ids(msgspec.Struct):
+    session_id: str = ""
+    account_uuid: str = ""
+    device_id: str = ""
+
+
+_ids_decoder = msgspec.json.Decoder(_Ids)
+
+
+def read_user(fields: Json, untranslatable: list[str]) -> tuple[str, str]:
+    """Returns the user and the session, each empty without one. Raises ValidationError."""
+    metadata = optional_object(fields, "metadata")
+    if metadata is None:
+        return "", ""
+    for name, value in metadata.items():
+        if name != "user_id" and value is not None:
+            untranslatable.append(f"metadata.{name}: a chat completion has no such field")
+    return user_and_session(optional_text(metadata, "user_id", "metadata") or "")
+
+
+def user_and_session(user_id: str) -> tuple[str, str]:
+    """Returns the parts of a user's id. An id in any other form than Claude Code's is the user alone."""
+    if user_id.startswith("{"):
+        return _from_json(user_id)
+    found = _WITH_SESSION.fullmatch(user_id)
+    return (found["user"], found["session"]) if found else (user_id, "")
+
+
+def _from_json(user_id: str) -> tuple[str, str]:
+    try:
+        ids = _ids_decoder.decode(user_id)
+    except msgspec.DecodeError:
+        return user_id, ""
+    user = ids.account_uuid or ids.device_id
+    return (user, ids.session_id) if user else (user_id, ids.session_id)
 
 
 def read(body: bytes) -> SurfaceRequest:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -21,12 +25,85 @@ from integrations.providers.bedrock.media import PROVIDER, is_http
 from integrations.providers.bedrock.messages import is_native
 from integrations.providers.bedrock.request import build_body, encode
 from integrations.providers.bedrock.response import parse
-from integrations.providers.bedrock.signing import BASE_URL, SECRET_EXTRA, SESSION_TOKEN, Access
 from integrations.providers.bedrock.stream import BedrockStream
 from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.conversation import read_conversation
-from integrations.providers.common.endpoints import PerCredentials
-from integrations.providers.errors import ProviderError
+from integrations.providers.common.endpoints import USER_AGENT, PerCredentials
+from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+
+if TYPE_CHECKING:
+    from integrations.providers.bedrock.signature import Signer
+
+
+# The address and the authorization of an integration's requests.
+#
+# With a Bedrock API key a bearer header is enough; with access keys every request is signed (`signature.py`). The
+# signed URL is exactly the one that is sent: the model id is percent-encoded once, as botocore encodes labels.
+
+BASE_URL = "https://bedrock-runtime.{region}.amazonaws.com"
+SECRET_EXTRA = ("access_key_id", "secret_access_key")
+SESSION_TOKEN = "session_token"  # noqa: S105  # the name of a field
+
+_PROVIDER = "bedrock"
+_REGION = re.compile(r"[a-z0-9-]{1,32}")
+_EVENT_STREAM = "application/vnd.amazon.eventstream"
+
+
+class Access:
+    """The address and the credentials of one integration."""
+
+    __slots__ = ("_base_url", "_bearer", "_signer")
+
+    def __init__(self, credentials: Credentials) -> None:
+        """Prepares the signing of the integration's requests. Raises ProviderError(CREDENTIALS) when the region or the
+        keys are missing."""
+        region = credentials.extra.get("region", "")
+        if not _REGION.fullmatch(region):
+            raise _incomplete("has no region")
+        self._base_url = (credentials.base_url or _default_url(region)).rstrip("/").replace("{region}", region)
+        self._bearer = f"Bearer {credentials.secret}" if credentials.secret else ""
+        self._signer = None if self._bearer else _signer(credentials, region)
+
+    def url(self, model: str, action: str) -> str:
+        return f"{self._base_url}/model/{_label(model)}/{action}"
+
+    def headers(self, url: str, body: bytes, *, stream: bool) -> Mapping[str, str]:
+        headers = {"content-type": "application/json"}
+        if self._signer is None:
+            headers["authorization"] = self._bearer
+        else:
+            headers = self._signer.signed(url, body, headers)
+        headers["accept"] = _EVENT_STREAM if stream else "application/json"
+        headers["user-agent"] = USER_AGENT
+        return headers
+
+
+def _signer(credentials: Credentials, region: str) -> Signer:
+    # botocore's signing loads a hundred modules, which a process without such an integration does without.
+    from integrations.providers.bedrock.signature import Signer
+
+    extra = credentials.extra
+    key_id, secret = extra.get("access_key_id"), extra.get("secret_access_key")
+    if not key_id or not secret:
+        raise _incomplete("has neither an API key nor access keys")
+    return Signer(key_id, secret, extra.get(SESSION_TOKEN) or None, region=region)
+
+
+def _default_url(region: str) -> str:
+    return f"{BASE_URL}.cn" if region.startswith("cn-") else BASE_URL
+
+
+@lru_cache(maxsize=1024)
+def _label(model: str) -> str:
+    """Returns the percent-encoded model id. Raises UnsupportedParameterError for a name that would change the path."""
+    if not model.strip(" ."):
+        raise UnsupportedParameterError("model", "the name is empty", provider=_PROVIDER)
+    return quote(model, safe="")
+
+
+def _incomplete(problem: str) -> ProviderError:
+    return ProviderError(f"the bedrock integration {problem}", kind=FailureKind.CREDENTIALS, provider=_PROVIDER)
+
 
 BEDROCK = Traits(
     provider=PROVIDER,

@@ -5,7 +5,7 @@ from django.core.exceptions import DisallowedHost
 from django.test import RequestFactory
 from pytest_django import Settings
 
-from agent.mcp.origins import require_known_origin
+from agent.mcp.admission import require_known_origin
 from core.errors import PermissionDeniedError
 
 TRUSTED = ["https://hub.example", "https://*.inside.example"]

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from agent.mcp.turns import outcome_in_turn
+from agent.mcp.server import outcome_in_turn
 from agent.tools.base import ToolContext, ToolOutcome
 from agent.tools.scopes import Granted
 from agent.worker.limits import PARALLEL_CALLS, TOOL_THREADS
@@ -43,7 +43,7 @@ class Door:
 def door(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[Door]:
     made = Door()
     settings.AGENT_TOOL_SECONDS = 2 * TIMEOUT_SECONDS
-    monkeypatch.setattr("agent.mcp.turns.call", made.call)
+    monkeypatch.setattr("agent.mcp.server.call", made.call)
     yield made
     made.opened.set()
 

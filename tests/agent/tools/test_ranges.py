@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 from rest_framework.exceptions import ValidationError as RestError
 
-from agent.tools.arguments import read_arguments
 from agent.tools.base import ToolContext
 from agent.tools.pages import RangeArguments
 from agent.tools.ranges import date_range, range_dates
+from agent.tools.registry import read_arguments
 from agent.tools.scopes import Granted
 from core.errors import ValidationError
 

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.evaluators.calibration.families import family_of, shared_families
+from analytics.evaluators.calibration.calibrate import family_of, shared_families
 from analytics.evaluators.calibration.states import (
     LABELS_LAST,
     Facts,

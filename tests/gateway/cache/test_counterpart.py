@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from gateway.pipeline.cached import answer_key
 from gateway.pipeline.context import RequestContext, RequestState
-from gateway.pipeline.counterpart import counterpart_key
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.marked_documents import without_document_marks
 from gateway.pipeline.prompt import with_prompt
+from gateway.pipeline.run import counterpart_key
 from gateway.pipeline.select import select
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.project_settings.settings import ProjectSettings

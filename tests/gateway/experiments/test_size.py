@@ -10,11 +10,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from core.models import Project
-from gateway.experiments.report import conclude, look, summary_of
+from gateway.experiments.report import conclude, count_winners, look, summarize, summary_of
 from gateway.experiments.selectors import experiment_detail, get_experiment, item_entry, list_items
 from gateway.experiments.services import end_experiment, pick_winner
 from gateway.experiments.summary import AnswerFigures, ItemFigures, verdict
-from gateway.experiments.totals import count_winners, summarize
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem
 from gateway.tables.experiment import LABELS, TIE, AnswerState, ExperimentState
 from tests.factories.core import client_of, make_project

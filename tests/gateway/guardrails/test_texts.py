@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.guardrails.digest_cache import DigestCache
+from gateway.guardrails.checks import DigestCache
 from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.texts import Speaker, text_segments
 from gateway.guardrails.tools import tools_of

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.figure_alerts.transitions import Told, Transition, transition
+from gateway.figure_alerts.check import Told, Transition, transition
 
 NOW = datetime(2026, 11, 26, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

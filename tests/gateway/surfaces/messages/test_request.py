@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.protocol.wire import decode_request
+from gateway.surfaces.messages.request import user_and_session
 from gateway.surfaces.messages.surface import SURFACE
-from gateway.surfaces.messages.user import user_and_session
 from prompts.content.messages import PromptMessage
 from tests.gateway.surfaces.messages.clients import ask, chat
 
