@@ -1,4 +1,4 @@
-"""The text indexes of every four letters that `payloads` had until migration 55, for comparison."""
+"""The text indexes of every four letters that `payloads` had before the index of words, for comparison."""
 
 from __future__ import annotations
 

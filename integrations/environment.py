@@ -12,6 +12,7 @@ from uuid import UUID
 from core.errors import ValidationError
 from core.models import Project
 from integrations.models import ProviderIntegration
+from integrations.providers.openai.compatible import DIALECTS
 from integrations.services import IntegrationChange, add_integration
 
 logger = logging.getLogger("integrations.environment")
@@ -33,7 +34,7 @@ class Variables:
     secret_extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-# GITHUB_TOKEN and WANDB_API_KEY are left out, since they are often set for other purposes than models.
+# GITHUB_TOKEN and WANDB_API_KEY are in no row, since they are often set for other purposes than models.
 VARIABLES = (
     Variables("openai", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
     Variables(
@@ -68,64 +69,22 @@ VARIABLES = (
         },
     ),
     Variables("cohere", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL"),
-    Variables("groq", ("GROQ_API_KEY",), "GROQ_BASE_URL"),
-    Variables("deepseek", ("DEEPSEEK_API_KEY",), "DEEPSEEK_BASE_URL"),
-    Variables("xai", ("XAI_API_KEY",), "XAI_BASE_URL"),
-    Variables("openrouter", ("OPENROUTER_API_KEY",), "OPENROUTER_BASE_URL"),
-    Variables("together", ("TOGETHER_API_KEY",), "TOGETHER_BASE_URL"),
-    Variables("fireworks", ("FIREWORKS_API_KEY",), "FIREWORKS_BASE_URL"),
-    Variables("perplexity", ("PERPLEXITY_API_KEY", "PPLX_API_KEY"), "PERPLEXITY_BASE_URL"),
-    Variables("cerebras", ("CEREBRAS_API_KEY",), "CEREBRAS_BASE_URL"),
     Variables("mistral", ("MISTRAL_API_KEY",), "MISTRAL_BASE_URL"),
-    Variables("huggingface", ("HF_TOKEN", "HUGGINGFACE_API_KEY"), "HUGGINGFACE_BASE_URL"),
-    Variables("zai", ("ZAI_API_KEY",), "ZAI_BASE_URL"),
-    Variables("snowflake", ("SNOWFLAKE_TOKEN",), "SNOWFLAKE_BASE_URL", base_url_required=True),
-    Variables("moonshot", ("MOONSHOT_API_KEY",), "MOONSHOT_BASE_URL"),
-    Variables("dashscope", ("DASHSCOPE_API_KEY",), "DASHSCOPE_BASE_URL"),
-    Variables("minimax", ("MINIMAX_API_KEY",), "MINIMAX_BASE_URL"),
-    Variables("volcengine", ("ARK_API_KEY", "VOLCENGINE_API_KEY"), "VOLCENGINE_BASE_URL"),
-    Variables("bigmodel", ("ZHIPU_API_KEY",), "BIGMODEL_BASE_URL"),
-    Variables("stepfun", ("STEPFUN_API_KEY",), "STEPFUN_BASE_URL"),
-    Variables("upstage", ("UPSTAGE_API_KEY",), "UPSTAGE_BASE_URL"),
-    Variables("xiaomi_mimo", ("XIAOMI_API_KEY",), "XIAOMI_MIMO_BASE_URL"),
-    Variables("inception", ("INCEPTION_API_KEY",), "INCEPTION_BASE_URL"),
-    Variables("morph", ("MORPH_API_KEY",), "MORPH_BASE_URL"),
-    Variables("v0", ("V0_API_KEY",), "V0_BASE_URL"),
-    Variables("meta_llama", ("LLAMA_API_KEY",), "META_LLAMA_BASE_URL"),
-    Variables("amazon_nova", ("NOVA_API_KEY",), "AMAZON_NOVA_BASE_URL"),
-    Variables("nvidia", ("NVIDIA_API_KEY",), "NVIDIA_BASE_URL"),
-    Variables("sambanova", ("SAMBANOVA_API_KEY",), "SAMBANOVA_BASE_URL"),
-    Variables("databricks", ("DATABRICKS_TOKEN",), "DATABRICKS_BASE_URL", base_url_required=True),
-    Variables("deepinfra", ("DEEPINFRA_API_KEY",), "DEEPINFRA_BASE_URL"),
-    Variables("novita", ("NOVITA_API_KEY",), "NOVITA_BASE_URL"),
-    Variables("nebius", ("NEBIUS_API_KEY",), "NEBIUS_BASE_URL"),
-    Variables("hyperbolic", ("HYPERBOLIC_API_KEY",), "HYPERBOLIC_BASE_URL"),
-    Variables("baseten", ("BASETEN_API_KEY",), "BASETEN_BASE_URL"),
-    Variables("friendliai", ("FRIENDLI_TOKEN",), "FRIENDLIAI_BASE_URL"),
-    Variables("featherless_ai", ("FEATHERLESS_API_KEY",), "FEATHERLESS_AI_BASE_URL"),
-    Variables("nscale", ("NSCALE_API_KEY",), "NSCALE_BASE_URL"),
-    Variables("gradient_ai", ("GRADIENT_MODEL_ACCESS_KEY",), "GRADIENT_AI_BASE_URL"),
-    Variables("cloudflare", ("CLOUDFLARE_API_KEY",), "CLOUDFLARE_BASE_URL", base_url_required=True),
-    Variables("ovhcloud", ("OVHCLOUD_API_KEY",), "OVHCLOUD_BASE_URL"),
-    Variables("scaleway", ("SCALEWAY_API_KEY",), "SCALEWAY_BASE_URL"),
-    Variables("siliconflow", ("SILICONFLOW_API_KEY",), "SILICONFLOW_BASE_URL"),
-    Variables("gmi", ("GMICLOUD_API_KEY",), "GMI_BASE_URL"),
-    Variables("chutes", ("CHUTES_API_KEY",), "CHUTES_BASE_URL"),
-    Variables("io_net", ("IOINTELLIGENCE_API_KEY",), "IO_NET_BASE_URL"),
-    Variables("vercel_ai_gateway", ("AI_GATEWAY_API_KEY",), "VERCEL_AI_GATEWAY_BASE_URL"),
-    Variables("requesty", ("REQUESTY_API_KEY",), "REQUESTY_BASE_URL"),
-    Variables("helicone", ("HELICONE_API_KEY",), "HELICONE_BASE_URL"),
-    Variables("poe", ("POE_API_KEY",), "POE_BASE_URL"),
-    Variables("venice", ("VENICE_API_KEY",), "VENICE_BASE_URL"),
-    Variables("ollama", ("OLLAMA_API_KEY",), "OLLAMA_BASE_URL", base_url_required=True),
-    Variables("vllm", ("VLLM_API_KEY",), "VLLM_BASE_URL", base_url_required=True),
-    Variables(
-        "openai_compatible", ("OPENAI_COMPATIBLE_API_KEY",), "OPENAI_COMPATIBLE_BASE_URL", base_url_required=True
+    *(
+        Variables(
+            row.provider,
+            row.variables,
+            f"{row.provider.upper()}_BASE_URL",
+            # A server that works without a key is there only if its address is named.
+            base_url_required=not row.base_url or row.optional_secret,
+        )
+        for row in DIALECTS
+        if row.variables
     ),
 )
 
 # Ollama, vLLM and other compatible servers work without a key, so that their address alone makes an integration.
-_KEYLESS = frozenset({"ollama", "vllm", "openai_compatible"})
+_KEYLESS = frozenset(row.provider for row in DIALECTS if row.variables and row.optional_secret)
 
 
 def import_from_environment(project_id: UUID, environ: Mapping[str, str] | None = None) -> list[str]:

@@ -3,7 +3,7 @@ their own are imported on first use."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
@@ -11,6 +11,7 @@ from importlib import import_module
 from integrations.errors import UnknownProviderError
 from integrations.providers.base import Adapter, Traits
 from integrations.providers.openai.compatible import DIALECTS
+from integrations.providers.openai.dialect import Dialect
 from integrations.providers.openai.legacy_functions import with_functions
 
 # An adapter's place has the form "module:attribute", where the attribute is an adapter or a mapping from provider names
@@ -54,19 +55,23 @@ _OPENAI = ("openai", "azure_openai")
 _GOOGLE = ("google", "google_vertex")
 _BEDROCK = ("bedrock",)
 _ARN = "arn:aws"
-_HOSTS = (
-    "deepinfra",
-    "novita",
-    "nebius",
-    "hyperbolic",
-    "baseten",
-    "friendliai",
-    "siliconflow",
-    "nvidia",
-    "wandb",
-    "gmi",
-)
+_HOSTS = tuple(row.provider for row in sorted(DIALECTS, key=lambda row: row.host_rank) if row.host_rank)
 _OPEN_WEIGHTS = ("groq", "cerebras", "together", "fireworks", "huggingface", "openrouter", *_HOSTS)
+
+# Azure serves the models of this vendor, too.
+_ALSO_AT: Mapping[str, tuple[str, ...]] = {"grok-": ("azure_openai",)}
+
+
+def _own_prefixes() -> Iterator[Prefix]:
+    """Yields those of the rows of OpenAI's dialect, where a vendor may have several."""
+    serving: dict[str, list[Dialect]] = {}
+    for row in DIALECTS:
+        for prefix in row.prefixes:
+            serving.setdefault(prefix, []).append(row)
+    for prefix, rows in serving.items():
+        names = (*(row.provider for row in rows), *_ALSO_AT.get(prefix, ()))
+        yield Prefix(prefix, rows[0].owned_by or rows[0].provider, names)
+
 
 # The longest matching prefix counts, so the order here only helps readers.
 PREFIXES = (
@@ -99,23 +104,7 @@ PREFIXES = (
     Prefix("rerank-", "cohere", ("cohere",)),
     Prefix("embed-", "cohere", ("cohere",)),
     Prefix("c4ai-", "cohere", ("cohere",)),
-    Prefix("deepseek-", "deepseek", ("deepseek",)),
-    Prefix("grok-", "xai", ("xai", "azure_openai")),
-    Prefix("sonar", "perplexity", ("perplexity",)),
-    Prefix("glm-", "zai", ("zai", "bigmodel")),
-    Prefix("kimi-", "moonshotai", ("moonshot",)),
-    Prefix("moonshot-v1-", "moonshotai", ("moonshot",)),
-    Prefix("MiniMax-", "minimax", ("minimax",)),
-    Prefix("doubao-", "bytedance", ("volcengine",)),
-    Prefix("step-", "stepfun", ("stepfun",)),
-    Prefix("solar-", "upstage", ("upstage",)),
-    Prefix("mimo-", "xiaomi", ("xiaomi_mimo",)),
-    Prefix("mercury-", "inception", ("inception",)),
-    Prefix("morph-", "morph", ("morph",)),
-    Prefix("v0-", "vercel", ("v0",)),
-    Prefix("nova-", "amazon", ("amazon_nova",)),
-    Prefix("databricks-", "databricks", ("databricks",)),
-    Prefix("@cf/", "cloudflare", ("cloudflare",)),
+    *_own_prefixes(),
     Prefix("mistral-", "mistralai", ("mistral",)),
     Prefix("ministral-", "mistralai", ("mistral",)),
     Prefix("magistral-", "mistralai", ("mistral",)),

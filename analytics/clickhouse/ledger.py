@@ -10,10 +10,11 @@ from django.conf import settings
 
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.connections import connections
+from analytics.clickhouse.log_columns import later_columns
 from analytics.clickhouse.topology.mode import mode
 from analytics.errors import AnalyticsUnavailableError
 
-SCHEMA_NUMBER = 46
+SCHEMA_NUMBER = 56
 MIGRATIONS = Path(__file__).parent / "migrations"
 FILES = "[0-9]*_*.sql"
 
@@ -33,4 +34,5 @@ def is_behind() -> bool:
 
 @cache
 def _needed() -> frozenset[int]:
-    return frozenset({SCHEMA_NUMBER, *(int(path.name.partition("_")[0]) for path in MIGRATIONS.glob(FILES))})
+    files = (int(path.name.partition("_")[0]) for path in MIGRATIONS.glob(FILES))
+    return frozenset({SCHEMA_NUMBER, *files, *(column.number for column in later_columns())})

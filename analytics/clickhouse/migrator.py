@@ -1,11 +1,12 @@
 """Brings the tables of the analytics store up to this version of the code.
 
 A new store gets the tables of `schema/`, one file for each table with the views that fill it. The ledger in the table
-`schema_migrations` counts them as migration 46, because they are the result of a chain of 46 that was folded before the
-first release: a store that has applied number 46 goes on from there.
+`schema_migrations` counts them as migration 56, because they are the result of a chain of 56 that was folded before the
+first release: a store that has applied number 56 goes on from there.
 
-Every later change is `migrations/<number>_<subject>.sql`: comments that say why and how to reverse it, then statements,
-each ended by a `;` at the end of a line. A migration can be run again without changing anything, so that a lost ledger
+Every later column of the request log is a migration that is made from its declaration (`log_columns`), and every other
+change is `migrations/<number>_<subject>.sql`: comments that say why and how to reverse it, then statements, each ended
+by a `;` at the end of a line. A migration can be run again without changing anything, so that a lost ledger
 costs a second run and no more. A migration that would copy a table again says in a comment, `Skipped when: SELECT …`,
 how it recognises that there is nothing to do. One process at a time migrates a store (`lease`); the others wait, and
 then find nothing left to apply.
@@ -24,7 +25,7 @@ from urllib.parse import urlsplit, urlunsplit
 from clickhouse_driver import Client
 from django.core.exceptions import ImproperlyConfigured
 
-from analytics.clickhouse import client, ledger, text_index
+from analytics.clickhouse import client, ledger, log_columns, text_index
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.lease import MARK, Lease, LeaseLostError, migration_lease, wait_until_none_runs
 from analytics.clickhouse.topology import routing
@@ -38,8 +39,8 @@ logger = logging.getLogger("analytics.migrations")
 SCHEMA = Path(__file__).parent / "schema"
 SCHEMA_NUMBER = ledger.SCHEMA_NUMBER
 MIGRATIONS = ledger.MIGRATIONS
-# The last revision of the repository that has the migrations up to number 46, and so can upgrade an older store.
-_LAST_REVISION_OF_THE_CHAIN = "e78af81"
+# The last revision of the repository that has the migrations of the chain, and so can upgrade an older store.
+_LAST_REVISION_OF_THE_CHAIN = "d401361e"
 
 _UNKNOWN_DATABASE = 81
 _UNKNOWN_TABLE = 60
@@ -73,17 +74,26 @@ class Migration:
 
 
 def load_migrations() -> list[Migration]:
-    """Returns the schema and the later migrations, in the order of their numbers."""
-    found = [
+    """Returns the schema and the later migrations, in the order of their numbers. Raises ValueError when two have the
+    same one."""
+    found = written_migrations()
+    for column in log_columns.later_columns():
+        text = column.migration(one.text for one in found if one.number < column.number)
+        found.append(Migration(column.number, f"{column.number:04}_{column.name}", text))
+    if len({migration.number for migration in found}) != len(found):
+        raise ValueError(f"two migrations of {MIGRATIONS} and of the columns of the request log have the same number")
+    return sorted(found, key=lambda migration: migration.number)
+
+
+def written_migrations() -> list[Migration]:
+    """Returns the migrations that are files: the schema and the later ones, in the order of their numbers."""
+    return [
         _load_schema(),
         *(
             Migration(int(path.name.partition("_")[0]), path.stem, path.read_text(encoding="utf-8"))
             for path in sorted(MIGRATIONS.glob(ledger.FILES))
         ),
     ]
-    if len({migration.number for migration in found}) != len(found):
-        raise ValueError(f"two migrations in {MIGRATIONS} have the same number")
-    return found
 
 
 def _load_schema() -> Migration:

@@ -80,21 +80,16 @@ _PARTS = f"word TYPE text(tokenizer = {PART_TOKENS}, {_PACKED})"
 
 
 def clauses(*, known: bool = True) -> dict[str, str]:
-    """Returns what stands for `$text_indexes` in the schema of `payloads`, and for the other names in the migration
-    that makes `vocabulary`. A server that does not know such indexes gets none, and a vocabulary without words.
+    """Returns what stands for `$text_indexes` in the schema of `payloads`, and for the other names in that of
+    `vocabulary`. A server that does not know such indexes gets none, and a vocabulary without words.
 
     A migration that makes a table anew copies its indexes with `CREATE TABLE … AS payloads`.
     """
     if not known:
-        none = {"text_indexes": "", "part_index": "", "add_words": ""}
-        return {**none, "words": "CAST([], 'Array(String)')", "word": WORD}
+        return {"text_indexes": "", "part_index": "", "words": "CAST([], 'Array(String)')", "word": WORD}
     return {
         "text_indexes": "".join(f"INDEX {name} {clause},\n    " for name, clause in INDEXES.items()),
         "part_index": f",\n    INDEX i_parts {_PARTS}",
-        "add_words": "".join(
-            f",\n    ADD INDEX IF NOT EXISTS {name} {INDEXES[name]} FIRST"
-            for name in ("i_word_pairs", "i_long_words", "i_words")
-        ),
         "words": WORDS,
         "word": WORD,
     }

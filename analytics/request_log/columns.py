@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
 from analytics.request_log.record import RequestRecord
-from analytics.request_log.types import Column
+from analytics.request_log.types import Column, Since
 
 _HINTS = get_type_hints(RequestRecord, include_extras=True)
 
 
-def _column(name: str) -> Column:
-    match get_args(_HINTS[name]):
-        case (*_, Column() as column):
+def declared(record: type[RequestRecord]) -> dict[str, Column]:
+    """Returns the columns of a record's fields. Raises TypeError for a field without one."""
+    hints = get_type_hints(record, include_extras=True)
+    return {name: _column(name, *get_args(hints[name])) for name in record.__struct_fields__}
+
+
+def _column(name: str, *annotations: Any) -> Column:
+    match annotations:
+        case (_, Column() as column):
             return column
+        case (_, Column() as column, Since(migration=number)):
+            return replace(column, since=number)
     raise TypeError(f"RequestRecord.{name} says nothing of its column: give it a type of analytics.request_log.types")
 
 
-RECORDED = {name: _column(name) for name in RequestRecord.__struct_fields__}
+RECORDED = declared(RequestRecord)
 """The columns that are fields of a record."""
 
 

@@ -96,8 +96,9 @@ class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """The columns that are recorded, stored and read with the same name and value.
 
-    A column that is added here is in the record, in the shipper's row, in the row that queries read and, unless its
-    type says otherwise, in that of an anonymised request (CONTRIBUTING.md, "Adding a log column").
+    A column that is added here, with the number of its migration, is in the record, in the tables, in the row of the
+    shipper, in the row that queries read and, unless its type says otherwise, in that of an anonymised request
+    (CONTRIBUTING.md, "Adding a log column").
 
     Token counts follow `integrations.providers.usage.Usage`: `prompt_tokens` includes cached and cache-written ones;
     they are the answer's. `cost_source` is where the costs came from: `provider` (stated there), the source of a price,

@@ -8,12 +8,21 @@ from typing import Annotated
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The store's side of a field: its type in ClickHouse, whether an anonymised request keeps the value, and the
-    largest number that is stored; None is the type's own."""
+    """The store's side of a field: its type in ClickHouse, whether an anonymised request keeps the value, the largest
+    number that is stored (None is the type's own), and the migration that brings the column to stores (0 is the
+    schema)."""
 
     type: str
     is_kept: bool = True
     maximum: int | None = None
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Stands beside a type of a later column: `Annotated[Name, Since(57)]` has the number of the column's migration."""
+
+    migration: int
 
 
 Id = Annotated[str, Column("UUID")]

@@ -111,7 +111,11 @@ def _pool() -> dict[str, Any]:
 def _read(url: str) -> dict[str, Any]:
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
-        return _sqlite(unquote(urlsplit(url).path))
+        path = unquote(urlsplit(url).path)
+        # SQLite's own form of an address says behind a ? that the database is in memory. Without that it is a file.
+        if path.startswith("file:"):
+            raise ValueError(_EXPECTED)
+        return _sqlite(path)
     if scheme not in ("postgresql", "postgres"):
         raise ValueError(_EXPECTED)
     return _postgresql(url)

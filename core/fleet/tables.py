@@ -43,6 +43,7 @@ class Host(models.Model):
     instance = models.CharField(max_length=32)
     version = models.CharField(max_length=100)
     started_at = models.DateTimeField()
+    # Without an index, which each report would write: the table has one row a host and is read as a whole.
     seen_at = models.DateTimeField()
     left_at = models.DateTimeField(null=True, blank=True)
     # The keys are `web_workers`, `ready`, `in_flight`, `unshipped_bytes` and `children_down`.

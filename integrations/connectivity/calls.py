@@ -12,6 +12,7 @@ from typing import Any
 
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.openai.compatible import DIALECTS
 from integrations.registry import adapter_for, default_model
 
 _GREETING = "Hi"
@@ -34,14 +35,6 @@ class Call:
 
 MODELS = Call("list the models", r"/chat/completions$", "/models", lists=True)
 _COMPLETION = Call("complete one token", holds=("choices",))
-# The providers listed here have no list of models that needs the key, or none that is documented to need it.
-_WITHOUT_LIST = (
-    "perplexity", "huggingface", "snowflake", "volcengine", "bigmodel", "upstage", "xiaomi_mimo", "inception",
-    "morph", "v0", "meta_llama", "amazon_nova", "nvidia", "sambanova", "databricks", "github", "deepinfra",
-    "novita", "hyperbolic", "baseten", "friendliai", "featherless_ai", "nscale", "cloudflare", "ovhcloud",
-    "wandb", "gmi", "chutes", "io_net", "vercel_ai_gateway", "requesty", "helicone", "poe", "venice",
-)  # fmt: skip
-
 CALLS: Mapping[str, Call] = {
     # Anthropic's list of models: https://docs.anthropic.com/en/api/models-list
     "anthropic": Call("list the models", r"/v1/messages$", "/v1/models?limit=1"),
@@ -72,9 +65,7 @@ CALLS: Mapping[str, Call] = {
     # OpenRouter's list of models needs no key, so the call asks for the key's own data:
     # https://openrouter.ai/docs/api-reference/get-current-api-key
     "openrouter": Call("describe the key", r"/chat/completions$", "/key"),
-    **dict.fromkeys(_WITHOUT_LIST, _COMPLETION),
-    # Z.ai's model glm-4.5-flash is free: https://docs.z.ai/guides/overview/pricing
-    "zai": replace(_COMPLETION, model="glm-4.5-flash"),
+    **{row.provider: replace(_COMPLETION, model=row.trial_model) for row in DIALECTS if not row.lists_models},
 }
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from integrations.pricing.entries import CatalogError, Figure, Place, PriceEntry, Refusal, entry
+from integrations.providers.openai.compatible import DIALECTS
 
 # The catalog's provider names, each with the gateway's name and the prefix that the catalog's model names have and the
 # gateway's have not.
@@ -30,44 +31,9 @@ _PROVIDERS: Mapping[str, tuple[str, str]] = {
     "mistral": ("mistral", "mistral/"),
     "cohere": ("cohere", "cohere/"),
     "cohere_chat": ("cohere", "cohere/"),
-    "groq": ("groq", "groq/"),
-    "deepseek": ("deepseek", "deepseek/"),
-    "xai": ("xai", "xai/"),
-    "openrouter": ("openrouter", "openrouter/"),
-    "together_ai": ("together", "together_ai/"),
-    "fireworks_ai": ("fireworks", "fireworks_ai/"),
-    "perplexity": ("perplexity", "perplexity/"),
-    "cerebras": ("cerebras", "cerebras/"),
-    "zai": ("zai", "zai/"),
-    "snowflake": ("snowflake", "snowflake/"),
-    "moonshot": ("moonshot", "moonshot/"),
-    "dashscope": ("dashscope", "dashscope/"),
-    "minimax": ("minimax", "minimax/"),
-    "volcengine": ("volcengine", "volcengine/"),
-    "bigmodel": ("bigmodel", "bigmodel/"),
-    "xiaomi_mimo": ("xiaomi_mimo", "xiaomi_mimo/"),
-    "inception": ("inception", "inception/"),
-    "morph": ("morph", "morph/"),
-    "v0": ("v0", "v0/"),
-    "meta_llama": ("meta_llama", "meta_llama/"),
-    "sambanova": ("sambanova", "sambanova/"),
-    "databricks": ("databricks", "databricks/"),
-    "deepinfra": ("deepinfra", "deepinfra/"),
-    "novita": ("novita", "novita/"),
-    "nebius": ("nebius", "nebius/"),
-    "hyperbolic": ("hyperbolic", "hyperbolic/"),
-    "baseten": ("baseten", "baseten/"),
-    "friendliai": ("friendliai", "friendliai/"),
-    "featherless_ai": ("featherless_ai", "featherless_ai/"),
-    "nscale": ("nscale", "nscale/"),
-    "gradient_ai": ("gradient_ai", "gradient_ai/"),
-    "cloudflare": ("cloudflare", "cloudflare/"),
-    "ovhcloud": ("ovhcloud", "ovhcloud/"),
-    "scaleway": ("scaleway", "scaleway/"),
-    "wandb": ("wandb", "wandb/"),
-    "gmi": ("gmi", "gmi/"),
-    "vercel_ai_gateway": ("vercel_ai_gateway", "vercel_ai_gateway/"),
+    # The catalog's name of the vendor is not that of its models.
     "amazon_nova": ("amazon_nova", "amazon-nova/"),
+    **{row.catalog_a: (row.provider, f"{row.catalog_a}/") for row in DIALECTS if row.catalog_a},
 }
 _MODES = frozenset({"chat", "completion", "responses"})
 _IMAGES = "image_generation"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import random
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -15,21 +19,23 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from analytics.clickhouse import client, lease, migrator
+from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.description import describe, read_definitions
 from analytics.errors import AnalyticsQueryError, AnalyticsSchemaError
-from analytics.request_log.columns import Columns
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
 from tests.analytics import upgrades
 from tests.analytics.reconciling import differences_of
 from tests.analytics.request_counts import count_requests
 from tests.factories.analytics import make_entry, store
+from tests.migrated import place_database
 
 _insert_columns = client.insert_columns
 _MICROSECONDS_A_DAY = 86_400_000_000
 # SHA-256 of the statements of `schema/`, without comments.
-_SCHEMA = "2e671ef91be45dab4c75bc237f9b480e22255346fbeca8a583724641dc9864bc"
-_PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
+_SCHEMA = "754d75cdb254e569f87b04b2c847d2a3e9c4058f876e5270f672db3885aa83b7"
+_ROOT = Path(__file__).parents[2]
+_PAGE = _ROOT / "docs" / "schema.md"
 
 
 @pytest.fixture
@@ -40,10 +46,10 @@ def later_migrations(empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_schema__statements__are_those_that_stores_have() -> None:
-    """A store that has number 46 would not get a change of `schema/`: it needs a migration instead."""
+    """A store that has number 56 would not get a change of `schema/`: it needs a migration instead."""
     schema = migrator.load_migrations()[0]
 
-    assert schema.name == "0046_schema"
+    assert schema.name == "0056_schema"
     assert hashlib.sha256(schema.text.encode()).hexdigest() == _SCHEMA
 
 
@@ -54,7 +60,7 @@ def test_schema_page__is_that_of_the_store(clickhouse: None) -> None:
 def test_migrate__ledger_of_the_whole_chain__nothing_to_apply(empty_store: None) -> None:
     migrator.migrate()
     client.execute("TRUNCATE TABLE schema_migrations")
-    rows = [(number, f"{number:04}_of_the_chain") for number in (1, 2, 45, 46)]
+    rows = [(number, f"{number:04}_of_the_chain") for number in (1, 2, 55, 56)]
     client.insert("schema_migrations", ("number", "name"), rows, token="chain")
 
     assert migrator.missing_migrations() == [
@@ -68,7 +74,7 @@ def test_migrate__store_in_the_middle_of_the_chain__is_refused_with_the_way_out(
     client.insert("schema_migrations", ("number", "name"), [(1, "0001_ingest"), (21, "0021_texts")], token="chain")
     before = read_definitions()
 
-    with pytest.raises(CommandError, match="is at migration 21, and this version begins at 46"):
+    with pytest.raises(CommandError, match="is at migration 21, and this version begins at 56"):
         call_command("migrate_analytics")
     with pytest.raises(AnalyticsSchemaError):
         migrator.missing_migrations()
@@ -120,24 +126,7 @@ def test_migrate__ledger_lost__keeps_every_row_and_figure(spool: Path) -> None:
 def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
     spool: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    _break_off(spool, monkeypatch, name)
-
-
-def test_migrate__lines_of_batches_broken_off__goes_on_to_the_same_end(
-    empty_store: None, spool: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # One break in each kind of statement: its views make it as long as five others.
-    _break_off(spool, monkeypatch, "0048_batch_lines", step=12)
-
-
-def test_migrate__teams_broken_off__goes_on_to_the_same_end(
-    empty_store: None, spool: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _break_off(spool, monkeypatch, "0052_teams", step=3)
-
-
-def _break_off(spool: Path, monkeypatch: pytest.MonkeyPatch, name: str, step: int = 1) -> None:
-    """Brings a store with data to a migration, breaks that off after each `step` of its statements, and goes on."""
+    """Brings a store with data to a migration, breaks that off after each of its statements, and goes on."""
     migrations = migrator.load_migrations()
     [migration] = [one for one in migrations if one.name == name]
     earlier = [one for one in migrations if one.number < migration.number]
@@ -148,7 +137,7 @@ def _break_off(spool: Path, monkeypatch: pytest.MonkeyPatch, name: str, step: in
     _fill(spool, project, 40)
     before = _everything(project)
 
-    for allowed in range(0, len(list(migration.statements())), step):
+    for allowed in range(len(list(migration.statements()))):
         with monkeypatch.context() as patched:
             patched.setattr(client, "execute", failing_after(allowed))
             patched.setattr(migrator, "load_migrations", lambda: [migration])
@@ -162,6 +151,27 @@ def _break_off(spool: Path, monkeypatch: pytest.MonkeyPatch, name: str, step: in
     _fill(spool, project, 5)
     assert count_requests(project).requests == 45
     assert differences_of(project) == []
+
+
+def test_migrate__two_more_columns_declared__are_written_kept_and_read(empty_store: None, tmp_path: Path) -> None:
+    """The declaration is all that a column needs: the store with rows, the shipper, queries and deletions follow it."""
+    migrator.migrate()
+    project = uuid.uuid4()
+    _fill(tmp_path / "before", project, 3)
+    before = [["", "", user] for (user,) in client.execute("SELECT user_id FROM requests ORDER BY user_id")]
+
+    command = [sys.executable, "-m", "tests.analytics.declared_columns", str(project), str(tmp_path / "after")]
+    place_database(tmp_path / "var")
+    environment = {"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path / "var"), "CLICKHOUSE_URL": resolve_url()}
+    done = subprocess.run(command, cwd=_ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "behind": [True, False],
+        "applied": ["9060_region", "9061_note"],
+        "request": ["eu-west-1", "Ann"],
+        "stored": [*before, ["eu-west-1", "", ""], ["eu-west-1", "Ann", "ann"]],
+    }
 
 
 def test_migrate__server_without_text_indexes__makes_none(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,14 +302,6 @@ def failing_after(allowed: int) -> Callable[..., list[tuple[Any, ...]]]:
     return run
 
 
-def _insert_what_there_is(columns: Columns, token: str) -> None:
-    """Inserts a batch into a store of an earlier version, without the columns that it does not have yet."""
-    sql = "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = 'ingest'"
-    there = {name for (name,) in client.execute(sql)}
-    kept = {name: values for name, values in columns.items() if name in there}
-    client.insert_columns("ingest", kept, token=token)
-
-
 def _fill(spool: Path, project: uuid.UUID, number: int) -> None:
     """Requests of several days, sessions, users and retentions, half of them with content."""
     chance = random.Random(number)
@@ -321,7 +323,7 @@ def _fill(spool: Path, project: uuid.UUID, number: int) -> None:
             )
         )
     writer.close()
-    shipper = Shipper(spool, insert=_insert_what_there_is)
+    shipper = Shipper(spool)
     shipper.drain()
     shipper.close()
 

@@ -226,6 +226,7 @@ def test_database_url__nothing_said_of_the_servers__one_that_takes_writes() -> N
         ("postgresql://u:private@h1,h2", "the name of the database is missing"),
         ("postgresql://u:%ZZprivate@h/db", "expected"),
         ("host=h password=private dbname=db", "expected sqlite:/path or postgresql://"),
+        ("sqlite:file:memorydb_default?mode=memory&cache=shared", "expected sqlite:/path"),
     ],
 )
 def test_database_url__cannot_be_meant__refused_with_the_reason_and_without_the_password(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from integrations.providers.openai.compatible import DIALECTS
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import read_request, script_path
 from tests.fakes.dialects.story import Reply, Story
@@ -108,13 +109,8 @@ LISTINGS: Mapping[str, Listing] = {
     # Together answers with a bare list: https://docs.together.ai/reference/models
     "together": Listing(r"/v1/models", [{**_OPENAI_MODEL, "type": "chat"}]),
 }
-# These providers' list needs no key or is not documented, so their credential is tested with a completion of one token.
-_COMPLETING = (
-    "perplexity", "huggingface", "snowflake", "zai", "volcengine", "bigmodel", "upstage", "xiaomi_mimo", "inception",
-    "morph", "v0", "meta_llama", "amazon_nova", "nvidia", "sambanova", "databricks", "github", "deepinfra", "novita",
-    "hyperbolic", "baseten", "friendliai", "featherless_ai", "nscale", "cloudflare", "ovhcloud", "wandb", "gmi",
-    "azure_anthropic", "chutes", "io_net", "vercel_ai_gateway", "requesty", "helicone", "poe", "venice",
-)  # fmt: skip
+# The credential of these providers is tested with a completion of one token.
+_COMPLETING = {"azure_anthropic", *(row.provider for row in DIALECTS if not row.lists_models)}
 _LISTS_IN_VAIN = {"openrouter": r"/api/v1/models"}
 
 

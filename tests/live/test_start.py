@@ -100,7 +100,7 @@ def test_start__store_that_this_version_cannot_upgrade__ends_and_names_the_way_o
         service = start_service({"CLICKHOUSE_URL": later(port)}, prepared=False)
 
         assert service.process.wait(START_SECONDS) == 1
-    assert "is at migration 21, and this version begins at 46" in service.log
+    assert "is at migration 21, and this version begins at 56" in service.log
     assert "Traceback" not in service.log
 
 

@@ -21,5 +21,7 @@ CREATE TABLE IF NOT EXISTS ingest (
     retention_days UInt16, attempts String, attributes Map(LowCardinality(String), String),
     prompt String, completion String, request String, response String,
     operation LowCardinality(String) DEFAULT 'chat', is_native Bool,
-    trace_id String, parent_span_id String, prompt_name LowCardinality(String), spans_derived Bool
+    trace_id String, parent_span_id String, prompt_name LowCardinality(String), spans_derived Bool,
+    question_cached Bool, language LowCardinality(String), client_tokens UInt32, other_used Bool, empty_answer Bool,
+    team_id UInt64
 ) ENGINE = Null;

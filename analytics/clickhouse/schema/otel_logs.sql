@@ -15,6 +15,14 @@ CREATE TABLE IF NOT EXISTS otel_logs (
     SessionIds Array(String) MATERIALIZED arrayDistinct(arrayFilter(id -> id != '', arrayConcat(
         [LogAttributes['gen_ai.session_id'], LogAttributes['llm.session_id']], OtherSessionIds))),
     DropDate Date DEFAULT today() + 30,
+    TimelineSessionIds Array(String) MATERIALIZED arrayDistinct(arrayFilter(id -> id != '', arrayConcat(
+        OtherSessionIds, [
+        LogAttributes['gen_ai.session_id'], LogAttributes['llm.session_id'], LogAttributes['session.id'],
+        LogAttributes['gen_ai.conversation.id'], LogAttributes['session_id'],
+        LogAttributes['traceloop.association.properties.session_id'],
+        LogAttributes['ai.telemetry.metadata.sessionId'], LogAttributes['ai.settings.context.sessionId'],
+        LogAttributes['langfuse.session.id'], LogAttributes['langsmith.metadata.session_id'],
+        LogAttributes['mlflow.trace.session'], LogAttributes['gcp.vertex.agent.session_id']]))),
     INDEX i_session SessionIds TYPE bloom_filter(0.001) GRANULARITY 1,
     INDEX i_trace TraceId TYPE bloom_filter(0.001) GRANULARITY 1
 ) ENGINE = ReplacingMergeTree PARTITION BY DropDate

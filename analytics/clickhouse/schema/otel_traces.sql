@@ -4,7 +4,8 @@
 -- it is dropped. A collector that writes here itself names the project in the resource attribute
 -- `prompt_gateway.project_id`. The exporter's indexes on attributes are left out: no query uses them, and every insert
 -- would pay for them. Expired spans go with the whole partition of their DropDate, without a mutation. Granules are
--- small, because rows are wide.
+-- small, because rows are wide. `TimelineSessionIds` are the sessions in whose timelines a record counts: those of
+-- `SessionIds`, which the telemetry endpoint goes by, and those that the attributes of common instrumentations name.
 CREATE TABLE IF NOT EXISTS otel_traces (
     ProjectId UUID DEFAULT toUUIDOrZero(ResourceAttributes['prompt_gateway.project_id']),
     Timestamp DateTime64(9, 'UTC') CODEC(Delta(8), ZSTD(1)),
@@ -25,6 +26,14 @@ CREATE TABLE IF NOT EXISTS otel_traces (
     SessionIds Array(String) MATERIALIZED arrayDistinct(arrayFilter(id -> id != '', arrayConcat(
         [SpanAttributes['gen_ai.session_id'], SpanAttributes['llm.session_id']], OtherSessionIds))),
     DropDate Date DEFAULT today() + 30,
+    TimelineSessionIds Array(String) MATERIALIZED arrayDistinct(arrayFilter(id -> id != '', arrayConcat(
+        OtherSessionIds, [
+        SpanAttributes['gen_ai.session_id'], SpanAttributes['llm.session_id'], SpanAttributes['session.id'],
+        SpanAttributes['gen_ai.conversation.id'], SpanAttributes['session_id'],
+        SpanAttributes['traceloop.association.properties.session_id'],
+        SpanAttributes['ai.telemetry.metadata.sessionId'], SpanAttributes['ai.settings.context.sessionId'],
+        SpanAttributes['langfuse.session.id'], SpanAttributes['langsmith.metadata.session_id'],
+        SpanAttributes['mlflow.trace.session'], SpanAttributes['gcp.vertex.agent.session_id']]))),
     INDEX i_session SessionIds TYPE bloom_filter(0.001) GRANULARITY 1,
     INDEX i_trace TraceId TYPE bloom_filter(0.001) GRANULARITY 1
 ) ENGINE = ReplacingMergeTree PARTITION BY DropDate

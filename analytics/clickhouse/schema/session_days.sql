@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS session_days (
     models SimpleAggregateFunction(groupUniqArrayArray, Array(String)),
     providers SimpleAggregateFunction(groupUniqArrayArray, Array(String)),
     operation LowCardinality(String),
+    batched SimpleAggregateFunction(sum, UInt64),
     INDEX i_session session_hash TYPE bloom_filter(0.001) GRANULARITY 1,
     INDEX i_user user_id TYPE bloom_filter(0.01) GRANULARITY 1
 ) ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(drop_date)
@@ -29,7 +30,8 @@ SELECT
     project_id, toDate(i.ts, 'UTC') AS day, cityHash64(i.session_id) AS session_hash, session_id, user_id,
     toDate(i.ts, 'UTC') + i.retention_days AS drop_date,
     if(i.operation = 'chat', '', i.operation) AS operation, min(i.ts) AS started_at, max(i.ts) AS ended_at,
-    count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
+    count() AS requests, countIf(i.source = 'batch') AS batched,
+    countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
     sum(toUInt64(i.prompt_tokens)) AS prompt_tokens, sum(toUInt64(i.completion_tokens)) AS completion_tokens,
     sum(toUInt64(i.cache_read_tokens)) AS cache_read_tokens, sum(toUInt64(i.cache_write_tokens)) AS cache_write_tokens,

@@ -13,7 +13,8 @@ CREATE TABLE IF NOT EXISTS users_daily (
     cache_read_tokens SimpleAggregateFunction(sum, UInt64), cache_write_tokens SimpleAggregateFunction(sum, UInt64),
     cost_usd SimpleAggregateFunction(sum, Decimal(38, 10)), latency_sum_ms SimpleAggregateFunction(sum, UInt64),
     models SimpleAggregateFunction(groupUniqArrayArray, Array(String)), session_set AggregateFunction(uniqExact, UInt64),
-    operation LowCardinality(String)
+    operation LowCardinality(String),
+    batched SimpleAggregateFunction(sum, UInt64)
 ) ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(day) PRIMARY KEY (project_id, user_id, day, drop_date)
 ORDER BY (project_id, user_id, day, drop_date, operation) TTL drop_date
 SETTINGS index_granularity = 1024, min_compress_block_size = 8192, ttl_only_drop_parts = 0,
@@ -26,7 +27,8 @@ SELECT
     project_id, toDate(i.ts, 'UTC') AS day, user_id, toDate(i.ts, 'UTC') + i.retention_days AS drop_date,
     if(i.operation = 'chat', '', i.operation) AS operation,
     min(i.ts) AS first_at, max(i.ts) AS last_at,
-    count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
+    count() AS requests, countIf(i.source = 'batch') AS batched,
+    countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
     sum(toUInt64(i.prompt_tokens)) AS prompt_tokens, sum(toUInt64(i.completion_tokens)) AS completion_tokens,
     sum(toUInt64(i.cache_read_tokens)) AS cache_read_tokens, sum(toUInt64(i.cache_write_tokens)) AS cache_write_tokens,
@@ -40,7 +42,8 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS anonymised_users_mv TO users_daily AS
 SELECT
     project_id, toDate(i.ts, 'UTC') AS day, '' AS user_id, drop_date,
     if(i.operation = 'chat', '', i.operation) AS operation, min(i.ts) AS first_at, max(i.ts) AS last_at,
-    count() AS requests, countIf(i.outcome IN ('error', 'interrupted')) AS errors,
+    count() AS requests, countIf(i.source = 'batch') AS batched,
+    countIf(i.outcome IN ('error', 'interrupted')) AS errors,
     countIf(i.outcome = 'cancelled') AS cancelled, countIf(NOT i.cost_known) AS unpriced,
     sum(toUInt64(i.prompt_tokens)) AS prompt_tokens, sum(toUInt64(i.completion_tokens)) AS completion_tokens,
     sum(toUInt64(i.cache_read_tokens)) AS cache_read_tokens, sum(toUInt64(i.cache_write_tokens)) AS cache_write_tokens,

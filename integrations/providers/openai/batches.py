@@ -14,15 +14,17 @@ from integrations.providers.common.endpoints import Endpoint
 from integrations.providers.common.failures import message_in
 from integrations.providers.openai import azure
 from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
-from integrations.providers.openai.compatible import ADAPTERS
+from integrations.providers.openai.compatible import adapters_with
 from integrations.providers.openai.operations import usage_in
 
-_OWN: Mapping[str, OpenAIAdapter] = {"openai": ADAPTER, "azure_openai": azure.ADAPTER}
-# The vendors of the dialect that document both, at these paths and in this form:
-# https://learn.microsoft.com/azure/foundry/reference/rest/batches-create-batch, https://console.groq.com/docs/batch,
-# https://inference-docs.cerebras.ai/capabilities/batch,
-# https://docs.morphllm.com/api-reference/endpoint/batches-create, https://docs.siliconflow.cn/cn/api-reference/batch/create-batch
-BATCH_PROVIDERS = ("openai", "azure_openai", "groq", "cerebras", "morph", "siliconflow", "openai_compatible")
+# https://learn.microsoft.com/azure/foundry/reference/rest/batches-create-batch
+_ADAPTERS: Mapping[str, OpenAIAdapter] = {
+    "openai": ADAPTER,
+    "azure_openai": azure.ADAPTER,
+    **adapters_with("batches"),
+}
+# Those that document both files and batches, at these paths and in this form.
+BATCH_PROVIDERS = tuple(_ADAPTERS)
 _SUCCESS = 200
 
 
@@ -44,7 +46,7 @@ _decode = msgspec.json.decode
 def endpoint(provider: str, path: str, credentials: Credentials) -> Endpoint:
     """Returns the address of `path` ("files", "batches/batch_1/cancel") and the headers of a request to it. Azure has
     both at its resource alone, whatever the layout of the integration's address."""
-    adapter = _OWN.get(provider) or ADAPTERS[provider]
+    adapter = _ADAPTERS[provider]
     found = adapter.endpoint_of(path, "", credentials)
     if provider != azure.ADAPTER.provider:
         return found

@@ -36,6 +36,13 @@ DIALECTS = (
         choices=False,
         drops=("logprobs", "top_logprobs", "logit_bias"),
         parameters=frozenset({"reasoning_format", "include_reasoning", "search_settings", "compound_custom"}),
+        variables=("GROQ_API_KEY",),
+        catalog_a="groq",
+        catalog_b="groq",
+        # https://console.groq.com/docs/batch
+        # https://console.groq.com/docs/text-to-speech
+        # https://console.groq.com/docs/speech-to-text
+        operations=("speech", "transcriptions", "batches"),
     ),
     Dialect(
         # DeepSeek also documents its thinking at https://api-docs.deepseek.com/guides/thinking_mode
@@ -54,6 +61,10 @@ DIALECTS = (
         ignores=("logit_bias",),
         reasoning_models=("deepseek-reasoner",),
         sampling_refused=("logprobs", "top_logprobs"),
+        variables=("DEEPSEEK_API_KEY",),
+        prefixes=("deepseek-",),
+        catalog_a="deepseek",
+        catalog_b="deepseek",
     ),
     Dialect(
         "xai",
@@ -75,6 +86,12 @@ DIALECTS = (
         # Chat completions refuse the model of several agents, and have no place for the reasoning of the others, which
         # a loop of tools loses there: https://docs.x.ai/developers/model-capabilities/text/best-practices
         responses_models=("grok-4.20-multi-agent", "grok-4.3", "grok-4.5"),
+        variables=("XAI_API_KEY",),
+        prefixes=("grok-",),
+        catalog_a="xai",
+        catalog_b="xai",
+        # https://docs.x.ai/docs/guides/image-generations
+        operations=("images",),
     ),
     Dialect(
         # Further pages are https://openrouter.ai/docs/use-cases/reasoning-tokens and
@@ -96,6 +113,10 @@ DIALECTS = (
             {"reasoning", "plugins", "transforms", "route", "top_k", "min_p", "top_a", "repetition_penalty"}
             | {"usage", "include_reasoning", "verbosity"}
         ),
+        variables=("OPENROUTER_API_KEY",),
+        catalog_a="openrouter",
+        catalog_b="openrouter",
+        embeddings=2048,  # https://openrouter.ai/docs/api-reference/embeddings
     ),
     Dialect(
         "together",
@@ -108,6 +129,15 @@ DIALECTS = (
         effort_models=("gpt-oss",),
         toggle_models=("deepseek-ai/DeepSeek-V", "zai-org/GLM-", "moonshotai/Kimi-K2.", "Qwen/Qwen3.", "deepcogito/"),
         parameters=frozenset({"reasoning", "top_k", "min_p", "repetition_penalty", "safety_model"}),
+        variables=("TOGETHER_API_KEY",),
+        catalog_a="together_ai",
+        catalog_b="togetherai",
+        # https://docs.together.ai/docs/rerank-overview
+        # https://docs.together.ai/docs/images-overview
+        # https://docs.together.ai/docs/text-to-speech
+        # https://docs.together.ai/docs/speech-to-text
+        operations=("completions", "rerank", "images", "speech", "transcriptions"),
+        embeddings=2048,  # https://docs.together.ai/docs/embeddings-overview
     ),
     Dialect(
         "fireworks",
@@ -118,6 +148,12 @@ DIALECTS = (
         default_model="accounts/fireworks/models/llama-v3p3-70b-instruct",
         history=History.KEEP,
         parameters=frozenset({"top_k", "min_p", "repetition_penalty", "prompt_truncate_len", "reasoning_history"}),
+        variables=("FIREWORKS_API_KEY",),
+        catalog_a="fireworks_ai",
+        catalog_b="fireworks-ai",
+        # https://docs.fireworks.ai/api-reference/rerank-documents
+        operations=("completions", "rerank"),
+        embeddings=2048,  # https://docs.fireworks.ai/guides/querying-embeddings-models
     ),
     Dialect(
         # Perplexity also documents its files at https://docs.perplexity.ai/guides/file-attachments
@@ -137,6 +173,11 @@ DIALECTS = (
             {"top_k", "search_mode", "search_domain_filter", "search_recency_filter", "return_images"}
             | {"return_related_questions", "web_search_options", "disable_search", "language_preference"}
         ),
+        variables=("PERPLEXITY_API_KEY", "PPLX_API_KEY"),
+        prefixes=("sonar",),
+        catalog_a="perplexity",
+        catalog_b="perplexity",
+        lists_models=False,
     ),
     Dialect(
         # Cerebras also documents its reasoning at https://inference-docs.cerebras.ai/capabilities/reasoning
@@ -154,6 +195,11 @@ DIALECTS = (
         choices=False,
         drops=("frequency_penalty", "presence_penalty", "logit_bias"),
         parameters=frozenset({"clear_thinking", "reasoning_format", "disable_reasoning"}),
+        variables=("CEREBRAS_API_KEY",),
+        catalog_a="cerebras",
+        catalog_b="cerebras",
+        # https://inference-docs.cerebras.ai/capabilities/batch
+        operations=("batches",),
     ),
     Dialect(
         "huggingface",
@@ -161,6 +207,9 @@ DIALECTS = (
         title="Hugging Face",
         page="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
+        variables=("HF_TOKEN", "HUGGINGFACE_API_KEY"),
+        catalog_b="huggingface",
+        lists_models=False,
     ),
     Dialect(
         "zai",
@@ -177,6 +226,13 @@ DIALECTS = (
         max_completion_tokens=False,
         ignores=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"),
         parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
+        variables=("ZAI_API_KEY",),
+        prefixes=("glm-",),
+        catalog_a="zai",
+        catalog_b="zai",
+        lists_models=False,
+        # Z.ai's model glm-4.5-flash is free: https://docs.z.ai/guides/overview/pricing
+        trial_model="glm-4.5-flash",
     ),
     Dialect(
         "snowflake",
@@ -189,6 +245,10 @@ DIALECTS = (
         reasoning_formats=("anthropic-claude-v1", "openai-"),
         cache_control=True,
         parameters=frozenset({"reasoning"}),
+        variables=("SNOWFLAKE_TOKEN",),
+        catalog_a="snowflake",
+        catalog_b="snowflake-cortex",
+        lists_models=False,
     ),
     *MAKERS,
     *HOSTS,
@@ -210,6 +270,9 @@ DIALECTS = (
         max_completion_tokens=False,
         ignores=("logit_bias", "user"),
         parameters=frozenset({"reasoning"}),
+        variables=("OLLAMA_API_KEY",),
+        operations=("completions",),
+        embeddings=2048,  # https://docs.ollama.com/api/openai-compatibility
     ),
     # A server of an unknown kind gets the client's request unchanged.
     Dialect(
@@ -225,6 +288,10 @@ DIALECTS = (
         tool_media=True,
         developer_role=True,
         parameters=frozenset({"top_k", "min_p", "repetition_penalty", "chat_template_kwargs", "guided_json"}),
+        variables=("VLLM_API_KEY",),
+        # https://docs.vllm.ai/en/latest/serving/
+        operations=("completions", "rerank"),
+        embeddings=2048,  # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
     ),
     Dialect(
         "openai_compatible",
@@ -236,6 +303,9 @@ DIALECTS = (
         reasoning_formats=None,
         tool_media=True,
         developer_role=True,
+        variables=("OPENAI_COMPATIBLE_API_KEY",),
+        operations=("completions", "moderations", "rerank", "images", "speech", "transcriptions", "batches"),
+        embeddings=2048,
     ),
     Dialect(
         "sandbox",
@@ -251,7 +321,14 @@ DIALECTS = (
         developer_role=True,
         system_anywhere=True,
         parameters=OPENAI_PARAMETERS,
+        operations=("rerank",),
+        embeddings=2048,
     ),
 )
 
 ADAPTERS = {dialect.provider: OpenAIAdapter(dialect) for dialect in DIALECTS}
+
+
+def adapters_with(operation: str) -> dict[str, OpenAIAdapter]:
+    """Returns the adapters of the providers that document the operation, by provider."""
+    return {dialect.provider: ADAPTERS[dialect.provider] for dialect in DIALECTS if operation in dialect.operations}

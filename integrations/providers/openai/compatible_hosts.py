@@ -19,6 +19,11 @@ HOSTS = (
         page="https://docs.api.nvidia.com/nim/reference/llm-apis",
         default_model="meta/llama-3.3-70b-instruct",
         parameters=_SERVER_PARAMETERS | {"nvext", "chat_template_kwargs"},
+        variables=("NVIDIA_API_KEY",),
+        catalog_b="nvidia",
+        host_rank=8,
+        lists_models=False,
+        embeddings=2048,  # https://docs.nvidia.com/nim/nemo-retriever/text-embedding/latest/reference.html
     ),
     Dialect(
         "sambanova",
@@ -29,6 +34,11 @@ HOSTS = (
         default_model="Meta-Llama-3.3-70B-Instruct",
         ignores=("presence_penalty", "frequency_penalty", "logit_bias"),
         parameters=frozenset({"top_k", "chat_template_kwargs"}),
+        variables=("SAMBANOVA_API_KEY",),
+        catalog_a="sambanova",
+        lists_models=False,
+        embeddings=2048,  # https://docs.sambanova.ai/cloud/docs/capabilities/embeddings
+        float_embeddings=True,
     ),
     Dialect(
         # The address has the form https://<workspace>/serving-endpoints
@@ -41,6 +51,13 @@ HOSTS = (
         # https://docs.databricks.com/aws/en/machine-learning/model-serving/query-chat-models
         cache_control=True,
         parameters=frozenset({"top_k"}),
+        variables=("DATABRICKS_TOKEN",),
+        prefixes=("databricks-",),
+        catalog_a="databricks",
+        catalog_b="databricks",
+        lists_models=False,
+        embeddings=150,  # https://docs.databricks.com/aws/en/machine-learning/model-serving/query-embedding-models
+        float_embeddings=True,
     ),
     Dialect(
         "github",
@@ -54,6 +71,9 @@ HOSTS = (
         developer_role=True,
         system_anywhere=True,
         parameters=frozenset({"modalities"}),
+        catalog_b="github-models",
+        lists_models=False,
+        embeddings=2048,  # https://docs.github.com/en/rest/models/embeddings
     ),
     Dialect(
         "deepinfra",
@@ -63,6 +83,14 @@ HOSTS = (
         page="https://deepinfra.com/docs/advanced/openai_api",
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
         parameters=_SERVER_PARAMETERS,
+        variables=("DEEPINFRA_API_KEY",),
+        catalog_a="deepinfra",
+        catalog_b="deepinfra",
+        host_rank=1,
+        lists_models=False,
+        # https://deepinfra.com/docs/openai_api
+        operations=("completions", "images"),
+        embeddings=1024,  # https://deepinfra.com/docs/advanced/embeddings
     ),
     Dialect(
         "novita",
@@ -71,6 +99,13 @@ HOSTS = (
         page="https://novita.ai/docs/guides/llm-api",
         default_model="meta-llama/llama-3.3-70b-instruct",
         parameters=_SERVER_PARAMETERS | {"separate_reasoning", "enable_thinking"},
+        variables=("NOVITA_API_KEY",),
+        catalog_a="novita",
+        catalog_b="novita-ai",
+        host_rank=2,
+        lists_models=False,
+        operations=("completions",),
+        embeddings=2048,  # https://novita.ai/docs/api-reference/model-apis-llm-create-embeddings
     ),
     Dialect(
         "nebius",
@@ -79,6 +114,13 @@ HOSTS = (
         page="https://docs.tokenfactory.nebius.com/quickstart",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
         parameters=_SERVER_PARAMETERS,
+        variables=("NEBIUS_API_KEY",),
+        catalog_a="nebius",
+        catalog_b="nebius",
+        host_rank=3,
+        # https://docs.studio.nebius.com
+        operations=("completions", "images"),
+        embeddings=2048,  # https://docs.studio.nebius.com/inference/embeddings
     ),
     Dialect(
         "hyperbolic",
@@ -87,6 +129,11 @@ HOSTS = (
         page="https://docs.hyperbolic.xyz/docs/rest-api",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
         parameters=_SERVER_PARAMETERS,
+        variables=("HYPERBOLIC_API_KEY",),
+        catalog_a="hyperbolic",
+        host_rank=4,
+        lists_models=False,
+        operations=("completions",),
     ),
     Dialect(
         "baseten",
@@ -95,6 +142,11 @@ HOSTS = (
         page="https://docs.baseten.co/inference/model-apis/overview",
         default_model="openai/gpt-oss-120b",
         parameters=_SERVER_PARAMETERS,
+        variables=("BASETEN_API_KEY",),
+        catalog_a="baseten",
+        catalog_b="baseten",
+        host_rank=5,
+        lists_models=False,
     ),
     Dialect(
         "friendliai",
@@ -103,6 +155,11 @@ HOSTS = (
         page="https://friendli.ai/docs/openapi/serverless/chat-completions",
         default_model="zai-org/GLM-5.1",
         parameters=_SERVER_PARAMETERS | {"chat_template_kwargs", "parse_reasoning", "include_reasoning"},
+        variables=("FRIENDLI_TOKEN",),
+        catalog_a="friendliai",
+        catalog_b="friendli",
+        host_rank=6,
+        lists_models=False,
     ),
     Dialect(
         "featherless_ai",
@@ -111,6 +168,9 @@ HOSTS = (
         page="https://featherless.ai/docs/quickstart-guide",
         default_model="Qwen/Qwen2.5-7B-Instruct",
         parameters=_SERVER_PARAMETERS,
+        variables=("FEATHERLESS_API_KEY",),
+        catalog_a="featherless_ai",
+        lists_models=False,
     ),
     Dialect(
         "nscale",
@@ -118,6 +178,9 @@ HOSTS = (
         title="Nscale",
         page="https://docs.nscale.com/docs/inference/chat",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
+        variables=("NSCALE_API_KEY",),
+        catalog_a="nscale",
+        lists_models=False,
     ),
     Dialect(
         "gradient_ai",
@@ -125,6 +188,9 @@ HOSTS = (
         title="DigitalOcean Gradient",
         page="https://docs.digitalocean.com/products/gradient-ai-platform/how-to/use-serverless-inference/",
         default_model="llama3.3-70b-instruct",
+        variables=("GRADIENT_MODEL_ACCESS_KEY",),
+        catalog_a="gradient_ai",
+        catalog_b="digitalocean",
     ),
     Dialect(
         # The address has the form https://api.cloudflare.com/client/v4/accounts/<account>/ai/v1
@@ -133,6 +199,13 @@ HOSTS = (
         title="Cloudflare Workers AI",
         page="https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/",
         default_model="@cf/meta/llama-3.3-70b-instruct-fp8-fast",
+        variables=("CLOUDFLARE_API_KEY",),
+        prefixes=("@cf/",),
+        catalog_a="cloudflare",
+        catalog_b="cloudflare-workers-ai",
+        lists_models=False,
+        embeddings=100,  # https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/
+        float_embeddings=True,
     ),
     Dialect(
         "ovhcloud",
@@ -140,6 +213,11 @@ HOSTS = (
         title="OVHcloud",
         page="https://help.ovhcloud.com/csm/en-public-cloud-ai-endpoints-getting-started",
         default_model="gpt-oss-120b",
+        variables=("OVHCLOUD_API_KEY",),
+        catalog_a="ovhcloud",
+        catalog_b="ovhcloud",
+        lists_models=False,
+        embeddings=2048,  # https://endpoints.ai.cloud.ovh.net
     ),
     Dialect(
         "scaleway",
@@ -147,6 +225,10 @@ HOSTS = (
         title="Scaleway",
         page="https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/",
         default_model="llama-3.3-70b-instruct",
+        variables=("SCALEWAY_API_KEY",),
+        catalog_a="scaleway",
+        catalog_b="scaleway",
+        embeddings=2048,  # https://www.scaleway.com/en/docs/generative-apis/how-to/query-embedding-models/
     ),
     Dialect(
         "wandb",
@@ -154,6 +236,10 @@ HOSTS = (
         title="W&B Inference",
         page="https://docs.wandb.ai/guides/inference/",
         default_model="openai/gpt-oss-120b",
+        catalog_a="wandb",
+        catalog_b="wandb",
+        host_rank=9,
+        lists_models=False,
     ),
     Dialect(
         "siliconflow",
@@ -163,6 +249,13 @@ HOSTS = (
         default_model="Qwen/Qwen2.5-72B-Instruct",
         thinking=Thinking.ENABLE,
         parameters=_SERVER_PARAMETERS | {"enable_thinking", "thinking_budget"},
+        variables=("SILICONFLOW_API_KEY",),
+        catalog_b="siliconflow",
+        host_rank=7,
+        # https://docs.siliconflow.cn/cn/api-reference/batch/create-batch
+        # https://docs.siliconflow.com/en/api-reference/rerank/create-rerank
+        operations=("rerank", "batches"),
+        embeddings=32,  # https://docs.siliconflow.com/en/api-reference/embeddings/create-embeddings
     ),
     Dialect(
         "gmi",
@@ -170,6 +263,11 @@ HOSTS = (
         title="GMI Cloud",
         page="https://docs.gmicloud.ai/inference-engine/api-reference/llm-api-reference",
         default_model="deepseek-ai/DeepSeek-V3.2",
+        variables=("GMICLOUD_API_KEY",),
+        catalog_a="gmi",
+        catalog_b="gmicloud",
+        host_rank=10,
+        lists_models=False,
     ),
     Dialect(
         "chutes",
@@ -178,6 +276,9 @@ HOSTS = (
         page="https://llm.chutes.ai/v1/models",
         default_model="Qwen/Qwen3-32B-TEE",
         parameters=_SERVER_PARAMETERS,
+        variables=("CHUTES_API_KEY",),
+        catalog_b="chutes",
+        lists_models=False,
     ),
     Dialect(
         "io_net",
@@ -185,6 +286,9 @@ HOSTS = (
         title="io.net",
         page="https://io.net/docs/guides/intelligence/io-intelligence",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
+        variables=("IOINTELLIGENCE_API_KEY",),
+        catalog_b="io-net",
+        lists_models=False,
     ),
     # The following rows are routers, which serve other vendors' models behind one address.
     Dialect(
@@ -198,6 +302,11 @@ HOSTS = (
         history=History.KEEP,
         reasoning_formats=ANY_FORMAT,
         parameters=frozenset({"reasoning", "providerOptions"}),
+        variables=("AI_GATEWAY_API_KEY",),
+        catalog_a="vercel_ai_gateway",
+        catalog_b="vercel",
+        lists_models=False,
+        embeddings=2048,  # https://vercel.com/docs/ai-gateway/openai-compat
     ),
     Dialect(
         "requesty",
@@ -205,6 +314,9 @@ HOSTS = (
         title="Requesty",
         page="https://docs.requesty.ai/quickstart",
         default_model="openai/gpt-4o-mini",
+        variables=("REQUESTY_API_KEY",),
+        catalog_b="requesty",
+        lists_models=False,
     ),
     Dialect(
         "helicone",
@@ -212,6 +324,9 @@ HOSTS = (
         title="Helicone",
         page="https://docs.helicone.ai/gateway/overview",
         default_model="gpt-4o-mini",
+        variables=("HELICONE_API_KEY",),
+        catalog_b="helicone",
+        lists_models=False,
     ),
     Dialect(
         "poe",
@@ -220,6 +335,9 @@ HOSTS = (
         page="https://creator.poe.com/docs/external-applications/openai-compatible-api",
         default_model="openai/gpt-4o-mini",
         choices=False,
+        variables=("POE_API_KEY",),
+        catalog_b="poe",
+        lists_models=False,
     ),
     Dialect(
         "venice",
@@ -228,5 +346,11 @@ HOSTS = (
         page="https://docs.venice.ai/api-reference/endpoint/chat/completions",
         default_model="llama-3.3-70b",
         parameters=_SERVER_PARAMETERS | {"venice_parameters"},
+        variables=("VENICE_API_KEY",),
+        catalog_b="venice",
+        lists_models=False,
+        # https://docs.venice.ai/api-reference
+        operations=("images",),
+        embeddings=2048,  # https://docs.venice.ai/api-reference/endpoint/embeddings/generate
     ),
 )

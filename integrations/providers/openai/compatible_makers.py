@@ -21,6 +21,10 @@ MAKERS = (
         # https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart
         reasoning_models=("kimi-k2.5", "kimi-k2.6", "kimi-k2.7", "kimi-k3"),
         sampling_refused=("temperature", "top_p", "presence_penalty", "frequency_penalty"),
+        variables=("MOONSHOT_API_KEY",),
+        prefixes=("kimi-", "moonshot-v1-"),
+        catalog_a="moonshot",
+        catalog_b="moonshotai",
     ),
     Dialect(
         # The address for Beijing is https://dashscope.aliyuncs.com/compatible-mode/v1, with keys of its own.
@@ -38,6 +42,11 @@ MAKERS = (
             {"enable_thinking", "thinking_budget", "enable_search", "search_options", "top_k", "repetition_penalty"}
             | {"vl_high_resolution_images"}
         ),
+        variables=("DASHSCOPE_API_KEY",),
+        catalog_a="dashscope",
+        catalog_b="alibaba",
+        embeddings=10,  # https://help.aliyun.com/zh/model-studio/text-embedding-synchronous-api
+        float_embeddings=True,
     ),
     Dialect(
         "minimax",
@@ -52,6 +61,10 @@ MAKERS = (
         choices=False,
         ignores=("presence_penalty", "frequency_penalty", "logit_bias"),
         parameters=frozenset({"reasoning_split"}),
+        variables=("MINIMAX_API_KEY",),
+        prefixes=("MiniMax-",),
+        catalog_a="minimax",
+        catalog_b="minimax",
     ),
     Dialect(
         "volcengine",
@@ -61,6 +74,11 @@ MAKERS = (
         owned_by="bytedance",
         default_model="doubao-seed-2-1-pro-260915",
         parameters=frozenset({"service_tier"}),
+        variables=("ARK_API_KEY", "VOLCENGINE_API_KEY"),
+        prefixes=("doubao-",),
+        catalog_a="volcengine",
+        lists_models=False,
+        embeddings=256,  # https://www.volcengine.com/docs/82379/1302003
     ),
     Dialect(
         # The vendor is that of zai, for China, with other keys and the same dialect.
@@ -78,6 +96,13 @@ MAKERS = (
         max_completion_tokens=False,
         ignores=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"),
         parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
+        variables=("ZHIPU_API_KEY",),
+        prefixes=("glm-",),
+        catalog_a="bigmodel",
+        catalog_b="zhipuai",
+        lists_models=False,
+        embeddings=64,  # https://docs.bigmodel.cn/cn/guide/models/embedding/embedding-3
+        float_embeddings=True,
     ),
     Dialect(
         "stepfun",
@@ -86,6 +111,9 @@ MAKERS = (
         page="https://platform.stepfun.com/docs/zh/api-reference/chat/chat-completion-create",
         owned_by="stepfun",
         default_model="step-3.5-flash",
+        variables=("STEPFUN_API_KEY",),
+        prefixes=("step-",),
+        catalog_b="stepfun",
     ),
     Dialect(
         "upstage",
@@ -96,6 +124,12 @@ MAKERS = (
         default_model="solar-pro3",
         thinking=Thinking.EFFORT,
         effort_models=("solar-pro",),
+        variables=("UPSTAGE_API_KEY",),
+        prefixes=("solar-",),
+        catalog_b="upstage",
+        lists_models=False,
+        embeddings=100,  # https://console.upstage.ai/docs/capabilities/embeddings
+        float_embeddings=True,
     ),
     Dialect(
         "xiaomi_mimo",
@@ -105,6 +139,11 @@ MAKERS = (
         owned_by="xiaomi",
         default_model="mimo-v2.5",
         history=History.WITH_TOOLS,
+        variables=("XIAOMI_API_KEY",),
+        prefixes=("mimo-",),
+        catalog_a="xiaomi_mimo",
+        catalog_b="xiaomi",
+        lists_models=False,
     ),
     Dialect(
         "inception",
@@ -113,6 +152,11 @@ MAKERS = (
         page="https://platform.inceptionlabs.ai/docs",
         owned_by="inception",
         default_model="mercury-2",
+        variables=("INCEPTION_API_KEY",),
+        prefixes=("mercury-",),
+        catalog_a="inception",
+        catalog_b="inception",
+        lists_models=False,
     ),
     Dialect(
         "morph",
@@ -121,6 +165,14 @@ MAKERS = (
         page="https://docs.morphllm.com/api-reference/introduction",
         owned_by="morph",
         default_model="morph-v3-fast",
+        variables=("MORPH_API_KEY",),
+        prefixes=("morph-",),
+        catalog_a="morph",
+        catalog_b="morph",
+        lists_models=False,
+        # https://docs.morphllm.com/api-reference/endpoint/batches-create
+        operations=("batches",),
+        embeddings=2048,  # https://docs.morphllm.com/api-reference/endpoint/embedding
     ),
     Dialect(
         "v0",
@@ -129,6 +181,11 @@ MAKERS = (
         page="https://v0.dev/docs/api/model",
         owned_by="vercel",
         default_model="v0-1.5-md",
+        variables=("V0_API_KEY",),
+        prefixes=("v0-",),
+        catalog_a="v0",
+        catalog_b="v0",
+        lists_models=False,
     ),
     Dialect(
         "meta_llama",
@@ -137,6 +194,10 @@ MAKERS = (
         page="https://llama.developer.meta.com/docs/features/compatibility",
         owned_by="meta",
         default_model="Llama-3.3-70B-Instruct",
+        variables=("LLAMA_API_KEY",),
+        catalog_a="meta_llama",
+        catalog_b="llama",
+        lists_models=False,
     ),
     Dialect(
         "amazon_nova",
@@ -145,5 +206,9 @@ MAKERS = (
         page="https://nova.amazon.com/dev/documentation",
         owned_by="amazon",
         default_model="nova-2-lite-v1",
+        variables=("NOVA_API_KEY",),
+        prefixes=("nova-",),
+        catalog_b="nova",
+        lists_models=False,
     ),
 )

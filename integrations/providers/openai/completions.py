@@ -24,7 +24,7 @@ from integrations.providers.common.usage import read_usage
 from integrations.providers.errors import ProviderError
 from integrations.providers.openai import azure
 from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
-from integrations.providers.openai.compatible import ADAPTERS
+from integrations.providers.openai.compatible import adapters_with
 from integrations.providers.openai.finish import finish_reason
 from integrations.providers.openai.operations import JsonOperation
 from integrations.providers.usage import Usage
@@ -32,8 +32,6 @@ from integrations.providers.usage import Usage
 # The models of OpenAI that complete texts; all others answer conversations alone
 # (https://platform.openai.com/docs/models). Every model of the other vendors takes both.
 _OF_OPENAI = ("gpt-3.5-turbo-instruct", "gpt-35-turbo-instruct", "davinci-002", "babbage-002")
-# Each of these vendors documents `/completions` beside `/chat/completions`.
-_NAMES = ("together", "fireworks", "deepinfra", "novita", "nebius", "hyperbolic", "ollama", "vllm", "openai_compatible")
 _OPTIONS = b'"stream_options"'
 
 
@@ -184,5 +182,5 @@ def _chat(answer: _Completion, kind: str, field: str) -> bytes:
 FORWARDERS = {
     "openai": CompletionsForwarder(ADAPTER, _OF_OPENAI),
     "azure_openai": CompletionsForwarder(azure.ADAPTER, _OF_OPENAI),
-    **{name: CompletionsForwarder(ADAPTERS[name]) for name in _NAMES},
+    **{name: CompletionsForwarder(adapter) for name, adapter in adapters_with("completions").items()},
 }

@@ -27,41 +27,9 @@ from integrations.providers.common.search import find
 from integrations.providers.errors import ProviderError
 from integrations.providers.openai import azure
 from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
-from integrations.providers.openai.compatible import ADAPTERS
+from integrations.providers.openai.compatible import ADAPTERS, DIALECTS
 from integrations.providers.usage import Usage
 
-# The vendors of the dialect that document the endpoint `/embeddings`, each with the most inputs of one request where
-# that is less than OpenAI's 2048. A vendor that is not here has no embeddings, or has them in a form of its own.
-MAX_INPUTS = {
-    "bigmodel": 64,  # https://docs.bigmodel.cn/cn/guide/models/embedding/embedding-3
-    "cloudflare": 100,  # https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/
-    "dashscope": 10,  # https://help.aliyun.com/zh/model-studio/text-embedding-synchronous-api
-    "databricks": 150,  # https://docs.databricks.com/aws/en/machine-learning/model-serving/query-embedding-models
-    "deepinfra": 1024,  # https://deepinfra.com/docs/advanced/embeddings
-    "fireworks": 2048,  # https://docs.fireworks.ai/guides/querying-embeddings-models
-    "github": 2048,  # https://docs.github.com/en/rest/models/embeddings
-    "morph": 2048,  # https://docs.morphllm.com/api-reference/endpoint/embedding
-    "nebius": 2048,  # https://docs.studio.nebius.com/inference/embeddings
-    "novita": 2048,  # https://novita.ai/docs/api-reference/model-apis-llm-create-embeddings
-    "nvidia": 2048,  # https://docs.nvidia.com/nim/nemo-retriever/text-embedding/latest/reference.html
-    "ollama": 2048,  # https://docs.ollama.com/api/openai-compatibility
-    "openai_compatible": 2048,
-    "openrouter": 2048,  # https://openrouter.ai/docs/api-reference/embeddings
-    "ovhcloud": 2048,  # https://endpoints.ai.cloud.ovh.net
-    "sambanova": 2048,  # https://docs.sambanova.ai/cloud/docs/capabilities/embeddings
-    "sandbox": 2048,
-    "scaleway": 2048,  # https://www.scaleway.com/en/docs/generative-apis/how-to/query-embedding-models/
-    "siliconflow": 32,  # https://docs.siliconflow.com/en/api-reference/embeddings/create-embeddings
-    "together": 2048,  # https://docs.together.ai/docs/embeddings-overview
-    "upstage": 100,  # https://console.upstage.ai/docs/capabilities/embeddings
-    "venice": 2048,  # https://docs.venice.ai/api-reference/endpoint/embeddings/generate
-    "vercel_ai_gateway": 2048,  # https://vercel.com/docs/ai-gateway/openai-compat
-    "vllm": 2048,  # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
-    "volcengine": 256,  # https://www.volcengine.com/docs/82379/1302003
-}
-# These vendors do not document `encoding_format`, or no value of it but `float`; OpenAI's SDKs send `base64` by
-# themselves.
-FLOATS_ONLY = frozenset({"bigmodel", "cloudflare", "dashscope", "databricks", "sambanova", "upstage"})
 # OpenAI's models know no types of inputs, which clients of the Gemini API and of Cohere send with all models.
 _WITHOUT_TYPES = frozenset({"openai", "azure_openai"})
 
@@ -91,11 +59,12 @@ def _without_type(body: bytes) -> bytes:
 class OpenAIEmbeddings(EmbeddingsForwarder):
     """The embeddings of one provider."""
 
-    def __init__(self, adapter: OpenAIAdapter, *, max_inputs: int = 2048) -> None:
+    def __init__(self, adapter: OpenAIAdapter, *, max_inputs: int = 2048, floats_only: bool = False) -> None:
         super().__init__(adapter)
         self._adapter = adapter
         self.max_inputs = max_inputs
-        self._floats_only = adapter.provider in FLOATS_ONLY
+        # OpenAI's SDKs send `base64` by themselves.
+        self._floats_only = floats_only
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._adapter.endpoint_of("embeddings", request.model, credentials)
@@ -166,5 +135,11 @@ def _without_format(body: bytes) -> bytes:
 FORWARDERS = {
     "openai": OpenAIEmbeddings(ADAPTER),
     "azure_openai": OpenAIEmbeddings(azure.ADAPTER),
-    **{name: OpenAIEmbeddings(ADAPTERS[name], max_inputs=most) for name, most in MAX_INPUTS.items()},
+    **{
+        row.provider: OpenAIEmbeddings(
+            ADAPTERS[row.provider], max_inputs=row.embeddings, floats_only=row.float_embeddings
+        )
+        for row in DIALECTS
+        if row.embeddings
+    },
 }

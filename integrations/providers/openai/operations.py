@@ -3,7 +3,6 @@ forwarded as they came, and so is the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ from integrations.providers.common.usage import read_usage
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.openai import azure
 from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
-from integrations.providers.openai.compatible import ADAPTERS
+from integrations.providers.openai.compatible import adapters_with
 from integrations.providers.usage import Usage
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -108,22 +107,12 @@ def usage_in(fields: Any, *, images: bool = False) -> Usage | None:
     return msgspec.structs.replace(found, image_completion_tokens=found.completion_tokens) if images else found
 
 
-def _forwarders(kind: type[JsonOperation], path: str, names: Iterable[str]) -> dict[str, JsonOperation]:
-    own = {"openai": ADAPTER, "azure_openai": azure.ADAPTER}
-    return {name: kind(own.get(name) or ADAPTERS[name], path) for name in names}
+def _forwarders(kind: type[JsonOperation], path: str, operation: str, *own: OpenAIAdapter) -> dict[str, JsonOperation]:
+    adapters = {**{adapter.provider: adapter for adapter in own}, **adapters_with(operation)}
+    return {name: kind(adapter, path) for name, adapter in adapters.items()}
 
 
-# Each mapping names the vendors of the dialect that document the operation, by its page.
-MODERATIONS = _forwarders(Moderations, "moderations", ("openai", "openai_compatible"))
-# https://docs.together.ai/docs/rerank-overview, https://docs.fireworks.ai/api-reference/rerank-documents,
-# https://docs.siliconflow.com/en/api-reference/rerank/create-rerank, https://docs.vllm.ai/en/latest/serving/
-RERANK = _forwarders(Rerank, "rerank", ("together", "fireworks", "siliconflow", "vllm", "openai_compatible", "sandbox"))
-# https://docs.x.ai/docs/guides/image-generations, https://docs.together.ai/docs/images-overview,
-# https://docs.studio.nebius.com, https://deepinfra.com/docs/openai_api, https://docs.venice.ai/api-reference
-IMAGES = _forwarders(
-    Images,
-    "images/generations",
-    ("openai", "azure_openai", "xai", "together", "nebius", "deepinfra", "venice", "openai_compatible"),
-)
-# https://console.groq.com/docs/text-to-speech, https://docs.together.ai/docs/text-to-speech
-SPEECH = _forwarders(Speech, "audio/speech", ("openai", "azure_openai", "groq", "together", "openai_compatible"))
+MODERATIONS = _forwarders(Moderations, "moderations", "moderations", ADAPTER)
+RERANK = _forwarders(Rerank, "rerank", "rerank")
+IMAGES = _forwarders(Images, "images/generations", "images", ADAPTER, azure.ADAPTER)
+SPEECH = _forwarders(Speech, "audio/speech", "speech", ADAPTER, azure.ADAPTER)

@@ -9,7 +9,7 @@ from integrations.providers.base import ChatRequest, Credentials, ParsedResponse
 from integrations.providers.common.multipart import boundary_of, parts_of, text_of, with_field
 from integrations.providers.openai import azure
 from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
-from integrations.providers.openai.compatible import ADAPTERS
+from integrations.providers.openai.compatible import adapters_with
 from integrations.providers.openai.operations import JsonOperation, usage_in
 from integrations.providers.usage import Usage
 
@@ -48,10 +48,8 @@ def _usage(usage: Any) -> Usage | None:
     return usage_in({"usage": {**usage, "input_tokens_details": details} if details else usage})
 
 
-# https://console.groq.com/docs/speech-to-text, https://docs.mistral.ai/capabilities/audio_transcription,
-# https://docs.together.ai/docs/speech-to-text
 FORWARDERS = {
     "openai": TranscriptionsForwarder(ADAPTER),
     "azure_openai": TranscriptionsForwarder(azure.ADAPTER),
-    **{name: TranscriptionsForwarder(ADAPTERS[name]) for name in ("groq", "together", "openai_compatible")},
+    **{name: TranscriptionsForwarder(adapter) for name, adapter in adapters_with("transcriptions").items()},
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from analytics.clickhouse import client, migrator, text_index
 from analytics.queries import search as searching
 from analytics.queries.search import SearchFilter, search
-from benchmarks import text_index_of_letters
 from tests.analytics.requests.entries import chat
 from tests.factories.analytics import make_entry, store
 
@@ -120,83 +118,11 @@ def test_search__query__is_answered_by_the_index(
 
     with monkeypatch.context() as patch:
         patch.setattr(client, "query", explained)
+        patch.setattr(searching, "_known_indexes", (False, float("-inf")))
         assert _sessions(project, term)
 
     # The query reads no text for these conditions, so its rows are those of the index.
     assert all(f"__text_index_{index}_" in plans[0] for index in indexes)
-
-
-@pytest.mark.usefixtures("unknown_indexes")
-def test_migrate__texts_from_before_the_index_of_words__are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The index of old texts is built in the background, after the search uses it."""
-    project = uuid.uuid4()
-    execute = client.execute
-    migrator.migrate()
-    client.execute("ALTER TABLE payloads DROP INDEX i_words")
-    client.execute("DROP TABLE vocabulary_mv SYNC")
-    _fill(tmp_path / "before", project)
-    client.execute("ALTER TABLE schema_migrations DELETE WHERE number = 55 SETTINGS mutations_sync = 1")
-
-    def execute_but_one(sql: str, *args: Any, **options: Any) -> Any:
-        return [] if "MATERIALIZE INDEX" in sql else execute(sql, *args, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(client, "execute", execute_but_one)
-        assert migrator.migrate() == ["0055_vocabulary"]
-    _fill(tmp_path / "after", project)
-
-    for term, session in (("LOPHON", "one"), ("xylophonic sound", "one"), ("ПРИВЕТ", "two"), ("退款", "two")):
-        assert _sessions(project, term) == [session, session]
-    client.execute("ALTER TABLE payloads MATERIALIZE INDEX i_words SETTINGS mutations_sync = 1")
-    assert _sessions(project, "lophon") == ["one", "one"]
-
-
-@pytest.mark.usefixtures("unknown_indexes")
-def test_migrate__store_of_an_earlier_release__finds_its_texts_by_the_new_indexes(tmp_path: Path) -> None:
-    """The store has the indexes of letters, and texts with them, most of whose words differ."""
-    project, chance = uuid.uuid4(), random.Random(5)
-    migrator.migrate()
-    client.execute("DROP TABLE vocabulary_mv SYNC")
-    client.execute("DROP TABLE vocabulary SYNC")
-    for name in text_index.NAMES - text_index_of_letters.INDEXES.keys():
-        client.execute(f"ALTER TABLE payloads DROP INDEX {name}")
-    for name in text_index_of_letters.INDEXES.keys() - text_index.NAMES:
-        client.execute(f"ALTER TABLE payloads ADD INDEX {name} {text_index_of_letters.INDEXES[name]}")
-    client.execute("ALTER TABLE schema_migrations DELETE WHERE number >= 55 SETTINGS mutations_sync = 1")
-    _fill(tmp_path / "old", project)
-    texts = [" ".join(f"{chance.getrandbits(40):010x}" for _ in range(60_000)) for _ in range(8)]
-    store(tmp_path / "many", *(make_entry(**chat(text, _LONG), project_id=str(project)) for text in texts))
-
-    migrator.migrate()
-    _fill(tmp_path / "new", project)
-    for name in text_index.NAMES:
-        client.execute(f"ALTER TABLE payloads MATERIALIZE INDEX {name} SETTINGS mutations_sync = 1")
-
-    assert _indexes() == text_index.NAMES | {"i_request"}
-    assert _sessions(project, "LOPHON") == ["one", "one"]
-    assert _sessions(project, "xylophonic sound") == ["one", "one"]
-    assert len(_sessions(project, _LONG[7:20])) == len(texts)
-    assert len(_sessions(project, texts[3][40_003:40_019])) == 1
-    [(count,)] = client.execute("SELECT sum(occurrences) FROM vocabulary WHERE word = 'xylophonic'")
-    assert count == 2
-    [(different,)] = client.execute("SELECT uniq(word) FROM vocabulary")
-    assert different > 400_000
-
-
-@pytest.mark.usefixtures("unknown_indexes")
-def test_migrate__again__counts_no_word_twice(tmp_path: Path) -> None:
-    migrator.migrate()
-    _fill(tmp_path, uuid.uuid4())
-    counts = "SELECT word, week, sum(occurrences), max(drop_date) FROM vocabulary GROUP BY word, week ORDER BY word"
-    before = client.execute(counts)
-    client.execute("ALTER TABLE schema_migrations DELETE WHERE number = 55 SETTINGS mutations_sync = 1")
-
-    assert migrator.migrate() == ["0055_vocabulary"]
-
-    assert client.execute(counts) == before
-    assert {"xylophonic", "привет"} <= {word for word, *_ in before}
 
 
 @pytest.mark.usefixtures("clickhouse")

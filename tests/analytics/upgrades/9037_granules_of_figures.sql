@@ -7,7 +7,7 @@ RENAME TABLE IF EXISTS ingest TO ingest_closed;
 
 DROP TABLE IF EXISTS requests_hourly_copy SYNC;
 
-CREATE TABLE requests_hourly_copy AS requests_hourly
+CREATE TABLE IF NOT EXISTS requests_hourly_copy AS requests_hourly
 ENGINE = AggregatingMergeTree PARTITION BY toYYYYMM(drop_date)
 ORDER BY (project_id, hour, provider, model, drop_date, operation) TTL drop_date
 SETTINGS index_granularity = 512, ttl_only_drop_parts = 0, non_replicated_deduplication_window = 10000;
@@ -19,6 +19,6 @@ SETTINGS max_threads = 1, max_block_size = 8192, min_insert_block_size_rows = 81
 
 EXCHANGE TABLES requests_hourly_copy AND requests_hourly;
 
-DROP TABLE requests_hourly_copy SYNC;
+DROP TABLE IF EXISTS requests_hourly_copy SYNC;
 
 RENAME TABLE IF EXISTS ingest_closed TO ingest;

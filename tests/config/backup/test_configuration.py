@@ -90,8 +90,8 @@ def test_configuration__of_an_earlier_version__is_brought_to_this_one(full: Proj
     place = tmp_path / "backups"
     name = backup(place, "--without-log")
     manifest = manifest_of(place, name)
-    # What the migrations of `core` since then have made is in no backup, so that this is one of that version.
-    assert manifest["migrations"]["core"].pop() >= "0004"
+    # The last migration of Django's accounts only widens a column, so that the rows are those of a version before it.
+    assert manifest["migrations"]["auth"].pop().startswith("0012_")
     (place / name / "manifest.json").write_text(json.dumps(manifest))
     var_dir = tmp_path / "var"
     var_dir.mkdir()
@@ -101,13 +101,13 @@ def test_configuration__of_an_earlier_version__is_brought_to_this_one(full: Proj
 
     (again,) = (path.name for path in (tmp_path / "again").iterdir())
     assert tables_of(tmp_path / "again", again) == tables_of(place, name)
-    assert len(manifest_of(tmp_path / "again", again)["migrations"]["core"]) > len(manifest["migrations"]["core"])
+    assert len(manifest_of(tmp_path / "again", again)["migrations"]["auth"]) > len(manifest["migrations"]["auth"])
 
 
 def test_database__of_a_later_version_than_the_backup__is_refused(full: Project, place: Path) -> None:
     name = backup(place, "--without-log")
     manifest = manifest_of(place, name)
-    manifest["migrations"]["core"].pop()
+    manifest["migrations"]["auth"].pop()
     (place / name / "manifest.json").write_text(json.dumps(manifest))
     emptied()
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from integrations.providers.base import Credentials
+from integrations.providers.openai.compatible import DIALECTS
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.rules import openai as rules
 from tests.fakes.dialects.rules import vllm
@@ -54,12 +55,6 @@ _NO_DOCUMENTS = Can(documents=False)
 _SERVER = Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=None)
 _ROUTER = Can(signatures=True, routes=True)
 _ROUTER_ONLY = Can(documents=False, signatures=True, routes=True)
-_LIKE_ANY_SERVER = (
-    "dashscope", "volcengine", "stepfun", "upstage", "xiaomi_mimo", "inception", "morph", "v0", "meta_llama",
-    "amazon_nova", "nvidia", "sambanova", "databricks", "deepinfra", "novita", "nebius", "hyperbolic", "baseten",
-    "friendliai", "featherless_ai", "nscale", "gradient_ai", "cloudflare", "ovhcloud", "scaleway", "wandb",
-    "siliconflow", "gmi", "chutes", "io_net", "requesty", "helicone", "venice",
-)  # fmt: skip
 VENDORS: Mapping[str, Vendor] = {
     "openai": Vendor(Can(reasoning=False), developer=True, rules=rules.CHAT),
     "azure_openai": Vendor(
@@ -148,7 +143,6 @@ VENDORS: Mapping[str, Vendor] = {
     ),
     "vercel_ai_gateway": Vendor(_ROUTER_ONLY, reasoning="both", message_fields=None),
     "poe": Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=None, many=False),
-    **dict.fromkeys(_LIKE_ANY_SERVER, _SERVER),
     "vllm": Vendor(Can(), reasoning="reasoning_content", message_fields=None, developer=True, rules=vllm.CHAT),
     "openai_compatible": Vendor(
         Can(), reasoning="reasoning_content", message_fields=None, developer=True, rules=vllm.CHAT
@@ -447,4 +441,6 @@ def _stop(stop: str | list[str] | None) -> tuple[str, ...]:
     return (stop,) if isinstance(stop, str) else tuple(stop or ())
 
 
-FAKES: dict[str, OpenAIFake] = {provider: OpenAIFake(provider) for provider in VENDORS}
+FAKES: dict[str, OpenAIFake] = {
+    provider: OpenAIFake(provider) for provider in dict.fromkeys((*VENDORS, *(row.provider for row in DIALECTS)))
+}

@@ -149,8 +149,7 @@ def subject_of(provider: str) -> Subject:
     untested."""
     if provider not in FAKES:
         raise AssertionError(
-            f"provider {provider!r} has no fake in tests/fakes/dialects/ (of OpenAI's dialect: a row of VENDORS in"
-            " openai.py, or a name in its _LIKE_ANY_SERVER): see CONTRIBUTING, 'Adding a provider'"
+            f"provider {provider!r} has no fake in tests/fakes/dialects/: see CONTRIBUTING, 'Adding a provider'"
         )
     adapter, fake = adapter_for(provider), FAKES[provider]
     model = adapter.traits.default_model or "some-model"

@@ -9,6 +9,7 @@ from pathlib import Path
 from analytics.clickhouse import migrator, text_index
 from analytics.clickhouse.topology.mode import parse
 from analytics.clickhouse.topology.routing import Step, steps, tables_read
+from tests.analytics import upgrades
 
 MODES = ("replicated", "cloud", "cluster:prod")
 DATABASE = "llm"
@@ -20,10 +21,12 @@ def path(mode: str) -> Path:
 
 
 def written() -> Iterator[str]:
-    """Returns every statement of the schema and its migrations, as the files have it."""
+    """Returns every statement of the schema and its migrations, as the files have it, and those of the migrations of
+    tests, which are one of each kind. Columns of the request log are all like the one of these."""
     yield f"CREATE DATABASE IF NOT EXISTS {DATABASE}"
     yield migrator.LEDGER.strip()
-    for migration in migrator.load_migrations():
+    later = (migrator.Migration(0, name, text) for name, text in upgrades.texts().items())
+    for migration in (*migrator.written_migrations(), *later):
         yield from migration.statements(**text_index.clauses())
     yield "CREATE TABLE migration_lease_1 (none UInt8) ENGINE = Null COMMENT 'here beat 1'"
     yield "ALTER TABLE migration_lease_1 MODIFY COMMENT 'here beat 2'"

@@ -3,18 +3,6 @@
 -- request are a text of JSON: of a hundred million requests the failovers of a week read and parsed those of every retried
 -- request, 380 ms of CPU, where the quarters of a week are a few thousand rows. A deployment that an attempt does not name
 -- is called like its provider, and a retry of the same one is no failover.
--- Lists of the slowest failed requests read each granule with a request as slow as the page's last one, which nearly
--- every granule of a busy project has: 370 ms. The least and the greatest latency of a granule's failed requests leave
--- those of the page.
--- `ingest` is away while the past is filled in, so that no request is counted twice or left out. Every statement can run
--- again, because the table is emptied before it is filled.
--- Reverse: drop the view, then the table, and the index.
-RENAME TABLE IF EXISTS ingest_closed TO ingest;
-
-ALTER TABLE requests ADD INDEX IF NOT EXISTS i_failed_latency if(outcome = 'error', latency_ms, 0) TYPE minmax GRANULARITY 1;
-
-ALTER TABLE requests MATERIALIZE INDEX i_failed_latency;
-
 CREATE TABLE IF NOT EXISTS failovers_quarter_hourly (
     project_id UUID, quarter DateTime('UTC'),
     from_provider LowCardinality(String), from_deployment LowCardinality(String), from_model LowCardinality(String),
@@ -54,38 +42,3 @@ FROM (
 GROUP BY
     project_id, quarter, from_provider, from_deployment, from_model, to_provider, to_deployment, to_model, error, served,
     drop_date;
-
-RENAME TABLE IF EXISTS ingest TO ingest_closed;
-
-TRUNCATE TABLE failovers_quarter_hourly;
-
-INSERT INTO failovers_quarter_hourly (
-    project_id, quarter, from_provider, from_deployment, from_model, to_provider, to_deployment, to_model, error, served,
-    drop_date, requests, last_at
-)
-SELECT
-    project_id, quarter, pair.1.1 AS from_provider, pair.1.4 AS from_deployment, pair.1.2 AS from_model,
-    pair.2.1 AS to_provider, pair.2.4 AS to_deployment, pair.2.2 AS to_model, pair.1.3 AS error,
-    pair.2.3 = '' AS served, drop_date, count() AS requests, max(at) AS last_at
-FROM (
-    SELECT
-        r.project_id AS project_id, toStartOfInterval(r.ts, INTERVAL 15 MINUTE, 'UTC') AS quarter, r.ts AS at,
-        r.drop_date AS drop_date,
-        arrayMap(
-            call -> (call.1, call.2, call.3, if(call.4 = '', call.1, call.4)),
-            JSONExtract(
-                r.retried_attempts, 'Array(Tuple(provider String, model String, error String, deployment String))'
-            )
-        ) AS calls,
-        arrayJoin(arrayFilter(
-            pair -> (pair.1.1, pair.1.2, pair.1.4) != (pair.2.1, pair.2.2, pair.2.4),
-            arrayZip(arrayPopBack(calls), arrayPopFront(calls))
-        )) AS pair
-    FROM requests AS r PREWHERE r.fallback_used OR r.retry_count > 0
-)
-GROUP BY
-    project_id, quarter, from_provider, from_deployment, from_model, to_provider, to_deployment, to_model, error, served,
-    drop_date
-SETTINGS max_threads = 2, max_execution_time = 0, insert_deduplicate = 0, max_partitions_per_insert_block = 0;
-
-RENAME TABLE IF EXISTS ingest_closed TO ingest;
