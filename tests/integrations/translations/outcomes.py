@@ -63,8 +63,6 @@ def _request(example: Example) -> Json:
         needs = adapter.needs(request, credentials)
         if needs.media or needs.access_token:
             outcome["needs"] = [*needs.media, *(["an access token"] if needs.access_token else [])]
-        if set(needs.media) - set(request.media):
-            return outcome
         sent = adapter.build_request(request, credentials)
     except ProviderError as error:
         return {**outcome, "refused": error_json(error, provider=adapter.provider)}
