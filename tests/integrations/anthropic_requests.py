@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -11,9 +10,7 @@ from integrations.providers.base import UpstreamRequest
 from tests.integrations.exchanges import credentials, listed_request
 
 USER = {"role": "user", "content": "Hello"}
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(32)
 PING = {"type": "function", "function": {"name": "ping", "parameters": {"type": "object", "properties": {}}}}
-PING_THERE = {"name": "ping", "input_schema": {"type": "object", "properties": {}}}
 # The constants name one model of each generation of rules.
 OLD, BUDGETS, BOTH, ADAPTIVE = "claude-3-5-sonnet-20241022", "claude-sonnet-4-5", "claude-opus-4-6", "claude-sonnet-5"
 
@@ -33,29 +30,5 @@ def messages_of(*messages: dict[str, Any], **fields: Any) -> list[dict[str, Any]
     return converted
 
 
-def content_of(*parts: dict[str, Any]) -> Any:
-    return messages_of({"role": "user", "content": list(parts)})[0]["content"]
-
-
-def data_url(media_type: str, data: bytes) -> str:
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
-
-
-def image(url: str, **more: Any) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": url}, **more}
-
-
 THOUGHT, HIDDEN = {"type": "thinking", "thinking": "hm", "signature": "s1"}, {"type": "redacted_thinking", "data": "d2"}
 FIRST, SECOND = ({"type": "tool_use", "id": f"toolu_{n}", "name": "ping", "input": {}} for n in (1, 2))
-
-
-def looped(call_id: str) -> list[dict[str, Any]]:
-    call = {"id": call_id, "type": "function", "function": {"name": "ping", "arguments": "{}"}}
-    return [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": call_id, "content": "pong"},
-    ]
-
-
-def schema_format(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}

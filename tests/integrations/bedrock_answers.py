@@ -46,9 +46,5 @@ def delta(index: int = 0, **fields: Any) -> bytes:
     return event("contentBlockDelta", contentBlockIndex=index, delta=fields)
 
 
-def started(index: int, **fields: Any) -> bytes:
-    return event("contentBlockStart", contentBlockIndex=index, start=fields)
-
-
 def ended(index: int) -> bytes:
     return event("contentBlockStop", contentBlockIndex=index)

@@ -37,10 +37,6 @@ def event(kind: str, **payload: Any) -> bytes:
     return frame({":message-type": "event", ":event-type": kind, ":content-type": "application/json"}, payload)
 
 
-def exception(kind: str, message: str) -> bytes:
-    return frame({":message-type": "exception", ":exception-type": kind}, {"message": message})
-
-
 def parsed_by_botocore(status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
     """Returns the answer as boto3 returns it to its caller, including errors."""
     operation = Session().get_service_model("bedrock-runtime").operation_model("Converse")

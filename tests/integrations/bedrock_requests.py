@@ -16,25 +16,17 @@ SHAPE: Any = Session().get_service_model("bedrock-runtime").operation_model("Con
 CLAUDE_3 = "anthropic.claude-3-haiku-20240307-v1:0"
 OPUS_4_6 = "global.anthropic.claude-opus-4-6-v1"
 SONNET_5 = "us.anthropic.claude-sonnet-5"
-NOVA_2 = "global.amazon.nova-2-lite-v1:0"
 LLAMA = "us.meta.llama4-scout-17b-instruct-v1:0"
 GPT_OSS = "openai.gpt-oss-120b-1:0"
 OWN_PROFILE = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc123"
 USER: dict[str, Any] = {"role": "user", "content": "Hi"}
 TOOL: dict[str, Any] = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
-CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
-CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "found"}
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
 PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF").decode()
 
 
 def native(model: str = CLAUDE, **fields: Any) -> dict[str, Any]:
     return checked(bedrock_request(model, **fields))[0]
-
-
-def warned(model: str = CLAUDE, **fields: Any) -> tuple[str, ...]:
-    return checked(bedrock_request(model, **fields))[1]
 
 
 def checked(request: ChatRequest) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -18,14 +18,6 @@ USAGE = {
     "cached_tokens": 16,
 }
 READ = Usage(20, 4, 16, 0, 1, billed_prompt_tokens=5, billed_completion_tokens=3)
-CITATION = {
-    "start": 6,
-    "end": 10,
-    "text": "Ruby",
-    "sources": [{"type": "document", "id": "d", "document": {"title": "Facts", "url": "https://x/facts"}}],
-    "type": "TEXT_CONTENT",
-    "content_index": 1,
-}
 
 
 def parsed(finish: str = "COMPLETE", usage: Any = USAGE, **message: Any) -> ParsedResponse:

@@ -13,11 +13,6 @@ from tests.integrations.exchanges import chat_request, credentials
 
 USER = {"role": "user", "content": "Hi"}
 FLASH = "gemini-2.5-flash"
-THIRD = "gemini-3-flash-preview"
-PNG = "iVBORw0KGgo="
-PNG_URL = f"data:image/png;base64,{PNG}"
-FUNCTION: dict[str, Any] = {"name": "f", "parameters": {"type": "object", "properties": {}}}
-TOOL = {"type": "function", "function": FUNCTION}
 
 
 def built(
@@ -37,16 +32,3 @@ def body_of(model: str = FLASH, **fields: Any) -> dict[str, Any]:
 def config_of(model: str = FLASH, **fields: Any) -> dict[str, Any]:
     config: dict[str, Any] = body_of(model, **fields).get("generationConfig", {})
     return config
-
-
-def parts_of(*messages: dict[str, Any], model: str = FLASH, **fields: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    contents = body_of(model, messages=list(messages), **fields)["contents"]
-    return [(content["role"], content["parts"]) for content in contents]
-
-
-def calling(*calls: tuple[str, str], content: str | None = None, **more: Any) -> dict[str, Any]:
-    """Returns an assistant's message that calls the functions by (id, name)."""
-    tool_calls = [
-        {"id": i, "type": "function", "function": {"name": name, "arguments": '{"a": 1}'}} for i, name in calls
-    ]
-    return {"role": "assistant", "content": content, "tool_calls": tool_calls, **more}

@@ -31,15 +31,3 @@ def read_stream(body: bytes) -> list[CompletionChunk]:
     lines = body.decode().replace("\r\n", "\n").split("\n")
     payloads = [line[5:].strip() for line in lines if line.startswith("data:")]
     return [CompletionChunk.model_validate_json(payload) for payload in payloads if payload != "[DONE]"]
-
-
-def text_of(content: Any) -> str:
-    """Returns the text of a content, which at Mistral is a string or a list of parts."""
-    if isinstance(content, list):
-        return "".join(part.text for part in content if part.type == "text")
-    return content if isinstance(content, str) else ""
-
-
-def thinking_of(content: Any) -> str:
-    parts = [part for part in content if part.type == "thinking"] if isinstance(content, list) else []
-    return "".join(piece.text for part in parts for piece in part.thinking if piece.type == "text")

@@ -11,7 +11,6 @@ import pytest
 from integrations.pricing.cost import BY_PROVIDER, MIXED, Cost, Price, known_cost
 from integrations.providers.common.charges import searches, served_tier, stated_cost
 from integrations.providers.common.usage import read_usage
-from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import chat_request, chunk, completion, sse
@@ -111,114 +110,6 @@ def test_openai_dialect__tier_and_cost__read_whole_and_streamed(provider: str) -
     assert adapter.parse_response(chat_request(), body).usage == expected
     stream = adapter.stream(chat_request(stream=True))
     stream.feed(sse(chunk({"content": "a"}), chunk({}, finish="stop"), chunk(usage=usage, service_tier="flex")))
-    stream.closing()
-    assert stream.usage == expected
-
-
-def test_openai_dialect__ticks_of_zero__not_free() -> None:
-    """Azure sends ticks of zero with Grok, which it bills itself."""
-    body = json.dumps(completion(usage={**TOKENS, "cost_in_usd_ticks": 0})).encode()
-    usage = adapter_for("azure_openai").parse_response(chat_request("grok-4"), body).usage
-    assert usage == Usage(10, 5)
-
-
-ANTHROPIC = {
-    "input_tokens": 10,
-    "cache_creation_input_tokens": 30,
-    "cache_creation": {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20},
-    "output_tokens": 5,
-    "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 1},
-    "service_tier": "priority",
-}
-
-
-@pytest.mark.parametrize(("speed", "tier"), [(None, "priority"), ("standard", "priority"), ("fast", "fast")])
-def test_anthropic__charges__read_whole_and_streamed(speed: str | None, tier: str) -> None:
-    usage = {**ANTHROPIC, "speed": speed}
-    expected = Usage(40, 5, 0, 30, cache_write_1h_tokens=20, searches=2, service_tier=tier)
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn"}
-    adapter = adapter_for("anthropic")
-    whole = {**message, "content": [{"type": "text", "text": "a"}], "usage": usage}
-    assert adapter.parse_response(chat_request("c"), json.dumps(whole).encode()).usage == expected
-    events: list[dict[str, Any]] = [
-        {"type": "message_start", "message": {**message, "content": [], "stop_reason": None, "usage": usage}},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}},
-        {"type": "message_stop"},
-    ]
-    stream = adapter.stream(chat_request("c", stream=True))
-    stream.feed("".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode())
-    stream.closing()
-    assert stream.usage == expected
-
-
-def test_anthropic__broken_character_in_a_block_of_its_own__unusable() -> None:
-    adapter = adapter_for("anthropic")
-    block = b'{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}, "x": "\xff"}'
-    with pytest.raises(ProviderError) as caught:
-        adapter.parse_response(chat_request("c"), b'{"type": "message", "content": [%b]}' % block)
-    assert caught.value.kind is FailureKind.UNUSABLE
-    stream = adapter.stream(chat_request("c", stream=True))
-    with pytest.raises(ProviderError) as caught:
-        stream.feed(b'data: {"type": "content_block_start", "index": 0, "content_block": %b}\n\n' % block)
-        stream.closing()
-    assert caught.value.kind is FailureKind.UNUSABLE
-
-
-def test_bedrock__charges__read() -> None:
-    answer = {
-        "output": {"message": {"role": "assistant", "content": [{"text": "a"}]}},
-        "stopReason": "end_turn",
-        "usage": {
-            "inputTokens": 10,
-            "outputTokens": 5,
-            "totalTokens": 45,
-            "cacheWriteInputTokens": 30,
-            "cacheDetails": [{"ttl": "5m", "inputTokens": 10}, {"ttl": "1h", "inputTokens": 20}],
-        },
-        "serviceTier": {"type": "flex"},
-    }
-    found = adapter_for("bedrock").parse_response(chat_request("amazon.nova-pro-v1:0"), json.dumps(answer).encode())
-    assert found.usage == Usage(40, 5, 0, 30, cache_write_1h_tokens=20, service_tier="flex")
-
-
-@pytest.mark.parametrize(("model", "fees"), [("gemini-2.5-flash", 1), ("gemini-3-pro-preview", 2)])
-@pytest.mark.parametrize(
-    ("spelling", "tier"),
-    [({"serviceTier": "flex"}, "flex"), ({"trafficType": "ON_DEMAND_PRIORITY"}, "priority"), ({}, "")],
-)
-def test_google__charges__read_whole_and_streamed(model: str, fees: int, spelling: dict[str, str], tier: str) -> None:
-    answer = {
-        "candidates": [
-            {
-                "content": {"role": "model", "parts": [{"text": "a"}]},
-                "finishReason": "STOP",
-                "groundingMetadata": {"webSearchQueries": ["one", "", "two"]},
-            }
-        ],
-        "usageMetadata": {
-            "promptTokenCount": 100,
-            "candidatesTokenCount": 20,
-            "cachedContentTokenCount": 40,
-            "totalTokenCount": 120,
-            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 30}, {"modality": "AUDIO", "tokenCount": 50},
-                                    {"modality": 2, "tokenCount": 20}, {"modality": [], "tokenCount": 1}],
-            "cacheTokensDetails": [{"modality": "AUDIO", "tokenCount": 25}],
-            "candidatesTokensDetails": [{"modality": "IMAGE", "tokenCount": 15}],
-            **spelling,
-        },
-        "modelVersion": model,
-    }  # fmt: skip
-    expected = Usage(
-        100, 20, 40, audio_prompt_tokens=50, cache_read_audio_tokens=25, image_prompt_tokens=20,
-        image_completion_tokens=15, searches=fees, service_tier=tier,
-    )  # fmt: skip
-    adapter = adapter_for("google")
-    assert adapter.parse_response(chat_request(model), json.dumps(answer).encode()).usage == expected
-    stream = adapter.stream(chat_request(model, stream=True))
-    stream.feed(f"data: {json.dumps(answer)}\r\n\r\n".encode())
     stream.closing()
     assert stream.usage == expected
 

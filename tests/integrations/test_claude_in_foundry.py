@@ -10,12 +10,11 @@ import pytest
 from anthropic import AnthropicFoundry
 
 from integrations.providers.base import Credentials, UpstreamRequest
-from integrations.providers.errors import FailureKind, ProviderError
 from integrations.registry import adapter_for, resolve
 from tests.fakes.dialects.anthropic import FOUNDRY_FAKE
 from tests.fakes.dialects.story import Story
 from tests.fakes.upstream import Connection, Received, UpstreamServer
-from tests.integrations.exchanges import chat_request, listed_request
+from tests.integrations.exchanges import chat_request
 
 FOUNDRY = adapter_for("azure_anthropic")
 RESOURCE = "https://mine.services.ai.azure.com"
@@ -72,35 +71,6 @@ def test_request__of_the_official_client__ours_is_the_same(
     for name in ("x-api-key", "api-key", "authorization"):
         assert ours.headers.get(name) == theirs.headers.get(name)
     assert secret not in repr(ours)
-
-
-@pytest.mark.parametrize(
-    "base_url",
-    [
-        RESOURCE,
-        f"{RESOURCE}/",
-        f"{RESOURCE}/anthropic",
-        f"{RESOURCE}/anthropic/v1",
-        f"{RESOURCE}/anthropic/v1/messages",
-    ],
-)
-def test_address__however_much_of_it_was_pasted__the_resources(base_url: str) -> None:
-    assert built(base_url).url == f"{RESOURCE}/anthropic/v1/messages"
-
-
-def test_address__none__the_integration_is_incomplete() -> None:
-    with pytest.raises(ProviderError, match="base_url") as caught:
-        built("")
-    assert caught.value.kind is FailureKind.CREDENTIALS
-
-
-def test_deployment__of_its_own_name__called_by_it_with_the_models_rules() -> None:
-    assert json.loads(built(deployment="my-claude").body)["model"] == "my-claude"
-    assert json.loads(built().body)["model"] == MODEL
-    request = listed_request("azure_anthropic", "claude-sonnet-4-5", messages=[USER], reasoning_effort="low")
-    access = Credentials(1, "azure_anthropic", RESOURCE, "key", {"deployment": "my-claude"})
-    body = json.loads(FOUNDRY.build_request(request, access).body)
-    assert (body["model"], body["thinking"]["type"], body["max_tokens"]) == ("my-claude", "enabled", 64000)
 
 
 def test_model__of_claude__served_by_the_vendor_first() -> None:

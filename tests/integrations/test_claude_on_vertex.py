@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 from anthropic import AnthropicVertex
-from msgspec.structs import replace
 
-from integrations.providers.base import Credentials, Media, UpstreamRequest
-from integrations.providers.errors import FailureKind
+from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.registry import adapter_for
 from tests.fakes.dialects.anthropic import FAKE
 from tests.fakes.dialects.story import Call, Story
 from tests.fakes.upstream import Connection, Received, UpstreamServer
-from tests.integrations.adapters.assembled import assembled
-from tests.integrations.exchanges import chat_request, decoded, listed_request, run
+from tests.integrations.exchanges import listed_request
 
 VERTEX = adapter_for("google_vertex")
 HOST = "https://us-east5-aiplatform.googleapis.com/v1"
@@ -76,58 +73,3 @@ def test_request__of_the_official_client__ours_is_the_same(
     assert sent.pop("anthropic_version") == "vertex-2023-10-16"
     assert expected.pop("anthropic_version")
     assert sent == expected
-
-
-@pytest.mark.parametrize(
-    ("model", "named"),
-    [
-        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5@20250929"),
-        ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5@20250929"),
-        ("anthropic/claude-opus-5", "claude-opus-5"),
-        ("publishers/anthropic/models/claude-opus-5@default", "claude-opus-5@default"),
-    ],
-)
-def test_model__any_form__in_the_address_alone(model: str, named: str) -> None:
-    upstream = built(model)
-    assert upstream.url == f"{HOST}/projects/p/locations/us-east5/publishers/anthropic/models/{named}:rawPredict"
-    assert "model" not in json.loads(upstream.body)
-
-
-def test_rules__of_the_generation__as_at_the_vendor() -> None:
-    body = json.loads(built("claude-sonnet-4-5@20250929", max_tokens=None, reasoning_effort="low").body)
-    assert body["thinking"] == {"type": "enabled", "budget_tokens": 4096}
-    assert body["max_tokens"] == 64000
-
-
-def test_beta__of_the_search_and_of_the_client__in_the_header() -> None:
-    upstream = built(web_search_options={}, betas=["a-1"])
-    assert upstream.headers["anthropic-beta"] == "a-1,web-search-2025-03-05"
-    assert "anthropic-beta" not in built().headers
-
-
-def test_image__by_address__fetched_by_the_gateway() -> None:
-    address = "https://i.test/a.png"
-    content = [{"type": "image_url", "image_url": {"url": address}}]
-    request = chat_request(MODEL, messages=[{"role": "user", "content": content}])
-    assert VERTEX.needs(request, access()).media == (address,)
-    fetched = replace(request, media={address: Media("image/png", b"\x89PNG\r\n\x1a\n")})
-    (block,) = json.loads(VERTEX.build_request(fetched, access()).body)["messages"][0]["content"]
-    assert block["source"]["type"] == "base64"
-
-
-def test_answer__whole_and_streamed__as_the_vendors() -> None:
-    whole = json.loads(VERTEX.parse_response(chat_request(MODEL), FAKE.whole(STORY).body).body)["choices"][0]
-    streamed = assembled(decoded(run(VERTEX.stream(chat_request(MODEL, stream=True)), FAKE.stream(STORY).events)))
-    for choice in (whole, streamed):
-        assert (choice["message"]["content"], choice["finish_reason"]) == ("Hallo", "tool_calls")
-        assert json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"]) == {"n": 1}
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [(400, FailureKind.REJECTED), (429, FailureKind.RATE_LIMITED), (529, FailureKind.UNAVAILABLE)],
-)
-def test_failure__in_the_vendors_shape__its_words_kept(status: int, kind: FailureKind) -> None:
-    reply = FAKE.failure(status, "no luck")
-    error = VERTEX.classify_failure(status, reply.headers, reply.body)
-    assert (error.kind, error.message, error.provider) == (kind, "no luck", "google_vertex")

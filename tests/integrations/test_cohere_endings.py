@@ -18,12 +18,11 @@ from tests.integrations.cohere_answers import (
     USAGE,
     choice_of,
     parsed,
-    sse,
     streamed_choice,
     text,
     text_delta,
 )
-from tests.integrations.exchanges import credentials, translator
+from tests.integrations.exchanges import credentials
 
 # Every finish reason of the SDK, in both versions of the API, is mapped to the outcome of an answer with text.
 REASONS: dict[str, str | FailureKind] = {
@@ -74,37 +73,6 @@ def outcome_of(reason: str, content: str) -> tuple[str | FailureKind, str | Fail
             found.append(error.kind)
     whole, stream = found
     return whole, stream
-
-
-def test_reason__complete_with_calls__tool_calls() -> None:
-    calls = [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]
-    assert choice_of(parsed("COMPLETE", tool_calls=calls))["finish_reason"] == "tool_calls"
-    assert choice_of(parsed("MAX_TOKENS", tool_calls=calls))["finish_reason"] == "length"
-
-
-@pytest.mark.parametrize(("reason", "kind"), [("ERROR", FailureKind.UNAVAILABLE), ("TIMEOUT", FailureKind.TIMEOUT)])
-def test_answer__broken_off__a_failure_that_is_billed(reason: str, kind: FailureKind) -> None:
-    with pytest.raises(ProviderError) as caught:
-        parsed(reason, content=[text("half")])
-    assert (caught.value.kind, caught.value.usage) == (kind, READ)
-    stream = translator("cohere")
-    end = {"type": "message-end", "delta": {"finish_reason": reason, "error": "gone", "usage": USAGE}}
-    assert [one.text for one in stream.feed(sse(START, text_delta("half"), end))] == ["", "half"]
-    with pytest.raises(ProviderError, match="gone") as streamed_failure:
-        stream.closing()
-    assert (streamed_failure.value.kind, streamed_failure.value.usage) == (kind, READ)
-
-
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"message": null}', b'{"message": 3}', b"<html>"])
-def test_answer__none__unusable(body: bytes) -> None:
-    with pytest.raises(ProviderError) as caught:
-        ADAPTER.parse_response(REQUEST, body)
-    assert caught.value.kind is FailureKind.UNUSABLE
-
-
-def test_answer__an_error_under_a_200__its_words() -> None:
-    with pytest.raises(ProviderError, match="no such model"):
-        ADAPTER.parse_response(REQUEST, b'{"id": "x", "message": "no such model"}')
 
 
 def test_failure__key_in_the_message__redacted() -> None:

@@ -15,7 +15,7 @@ from tests.fakes.cheap_calls import cheap_call
 from tests.fakes.dialects import google
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
-from tests.integrations.test_fake_google import sdk as google_sdk
+from tests.integrations.fakes.sdks import google_client
 
 
 @pytest.mark.parametrize("provider", ["openai", "groq", "deepseek", "xai", "fireworks", "cerebras", "vllm", "mistral"])
@@ -44,7 +44,8 @@ def test_anthropic__models__as_the_sdk_reads_them(server: DialectServer) -> None
 
 def test_google__models_and_count__as_the_sdk_reads_them(server: DialectServer) -> None:
     server.play("google", cheap_call("google"))
-    gemini, vertex = google_sdk(server, google.FAKE), google_sdk(server, google.VERTEX_FAKE)
+    gemini = google_client(google.FAKE.credentials(server.base_url("google")))
+    vertex = google_client(google.VERTEX_FAKE.credentials(server.base_url("google_vertex")))
     page = gemini.models.list(config=types.ListModelsConfig(query_base=True, page_size=1)).page
     assert [model.name for model in page] == ["models/gemini-2.5-flash"]
     server.play("google_vertex", cheap_call("google_vertex"))

@@ -17,7 +17,7 @@ from tests.fakes.dialects import google as google_fakes
 from tests.fakes.dialects.bedrock import KEY_ID, REGION, SECRET_KEY
 from tests.fakes.dialects.server import DialectServer
 from tests.fakes.embeddings import TOKENS_PER_INPUT, VENDORS, embeds, vector
-from tests.integrations.test_fake_google import sdk
+from tests.integrations.fakes.sdks import google_client
 
 TEXTS = ["one", "three"]
 VECTORS = [vector(text) for text in TEXTS]
@@ -32,7 +32,7 @@ def server() -> Iterator[DialectServer]:
 
 
 def test_gemini__several_texts__read_by_the_sdk(server: DialectServer) -> None:
-    with sdk(server, google_fakes.FAKE) as client:
+    with google_client(google_fakes.FAKE.credentials(server.base_url("google"))) as client:
         config = types.EmbedContentConfig(task_type="RETRIEVAL_QUERY", output_dimensionality=3)
         answer = client.models.embed_content(model="gemini-embedding-001", contents=list(TEXTS), config=config)
 
@@ -42,7 +42,7 @@ def test_gemini__several_texts__read_by_the_sdk(server: DialectServer) -> None:
 @pytest.mark.parametrize("model", ["gemini-embedding-001", "text-embedding-005"])
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1]])
 def test_vertex__texts__read_by_the_sdk(server: DialectServer, model: str, texts: list[str]) -> None:
-    with sdk(server, google_fakes.VERTEX_FAKE) as client:
+    with google_client(google_fakes.VERTEX_FAKE.credentials(server.base_url("google_vertex"))) as client:
         config = types.EmbedContentConfig(task_type="RETRIEVAL_QUERY", output_dimensionality=3)
         answer = client.models.embed_content(model=model, contents=list(texts), config=config)
 

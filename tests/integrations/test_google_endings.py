@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from integrations.providers.base import ParsedResponse, StreamEvent
-from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.google import GEMINI, VERTEX, GoogleAdapter
+from integrations.providers.base import ParsedResponse
+from integrations.providers.errors import ProviderError
+from integrations.providers.google import GEMINI, GoogleAdapter
 from integrations.providers.usage import Usage
 from tests.integrations.exchanges import chat_request, decoded, run
-from tests.integrations.google_exchanges import answer, array, body, call, sse
+from tests.integrations.google_exchanges import answer, body, call, sse
 
 TEXT = {"text": "Hallo"}
 THOUGHT = {"text": "hm", "thought": True}
@@ -107,52 +107,10 @@ def test_reason__in_any_case__the_same(native: str) -> None:
     assert end_of(answer(TEXT, finish=native)) == "content_filter"
 
 
-def test_whole_answer__no_reason__counts_unless_it_is_empty() -> None:
-    """A stream without a reason was cut off, while a whole answer is complete."""
-    completion = json.loads(whole(answer(TEXT, finish=None)).body)
-    assert completion["choices"][0]["finish_reason"] == "stop"
-    with pytest.raises(ProviderError) as caught:
-        whole(answer(finish=None))
-    assert caught.value.kind is FailureKind.UNUSABLE
-
-
 @pytest.mark.parametrize("part", [call(), PICTURE])
 @pytest.mark.parametrize("native", ["OTHER", "REASON_OF_TOMORROW"])
 def test_answer__unspecified_reason__kept_for_its_call_or_image(part: dict[str, Any], native: str) -> None:
     assert end_of(answer(part, finish=native)) == ("tool_calls" if "functionCall" in part else "stop")
-
-
-@pytest.mark.parametrize("adapter", [GEMINI, VERTEX])
-@pytest.mark.parametrize("form", [sse, array])
-def test_botched_call__whole_and_streamed__fails_with_googles_words_and_the_bill(
-    adapter: GoogleAdapter, form: Any
-) -> None:
-    why = "Malformed function call: print(default_api.look(city='Oslo'))"
-    response = answer(finish="MALFORMED_FUNCTION_CALL", candidate={"finishMessage": why})
-    stream = adapter.stream(chat_request("gemini-x", stream=True))
-    events = stream.feed(form(response))
-    # No event has output, so that another attempt may still follow.
-    assert not any(event.has_output for event in events)
-    for ask in (lambda: whole(response, adapter), stream.closing):
-        with pytest.raises(ProviderError, match="MALFORMED_FUNCTION_CALL") as caught:
-            ask()
-        assert why in caught.value.message
-        assert (caught.value.kind, caught.value.provider) == (FailureKind.UNUSABLE, adapter.provider)
-        assert caught.value.usage == Usage(prompt_tokens=9, completion_tokens=4)
-
-
-def test_botched_call__behind_text__raised_once_the_text_is_out() -> None:
-    stream = GEMINI.stream(chat_request("gemini-x", stream=True))
-    events: list[StreamEvent] = stream.feed(sse(answer(TEXT, finish=None), answer(finish="UNEXPECTED_TOOL_CALL")))
-    assert "".join(event.text for event in events) == "Hallo"
-    with pytest.raises(ProviderError, match="UNEXPECTED_TOOL_CALL"):
-        stream.closing()
-
-
-def test_candidates__one_of_them_botched__unusable() -> None:
-    response = answer(TEXT)
-    response["candidates"].append({"index": 1, "finishReason": "MALFORMED_FUNCTION_CALL"})
-    assert end_of(response) == "unusable"
 
 
 def test_block_reasons__of_the_sdk__all_tested_below() -> None:
@@ -186,9 +144,3 @@ def test_blocked_prompt__every_reason__filtered_and_zeros_where_nothing_was_coun
     assert stream.usage == Usage()  # The usage is known to be zero, so that the pipeline does not estimate it.
     chunks += decoded(stream.closing())
     assert (chunks[-1]["choices"][0]["finish_reason"], chunks[-1]["usage"]) == ("content_filter", ZEROS)
-
-
-def test_answer__nothing_counted__zeros_for_the_client_and_nothing_for_the_record() -> None:
-    parsed = whole({"candidates": [{"content": {"parts": [TEXT]}, "finishReason": "STOP"}]})
-    assert parsed.usage is None
-    assert json.loads(parsed.body)["usage"] == ZEROS

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from google.genai import types
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from openai.lib.streaming._deltas import accumulate_delta
 from pydantic import TypeAdapter
 
 from integrations.providers.google import GEMINI, VERTEX
-from integrations.registry import adapter_for
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.exchanges import chat_request, credentials, decoded, run
 from tests.integrations.google_exchanges import answer, body, call, sse
@@ -48,11 +46,6 @@ def streamed(*events: Json) -> Json:
     return {**message, "images": images} if images else message
 
 
-def specific_of(response: Json) -> Json:
-    fields: Json = message_of(response).get("provider_specific_fields", {})
-    return fields
-
-
 def sent(*messages: Json, model: str = THIRD, vertex: bool = False) -> list[Json]:
     """Returns the parts of the last model's turn as they are sent, validated by the SDK."""
     access = credentials("google_vertex", project="p") if vertex else credentials("google")
@@ -61,54 +54,6 @@ def sent(*messages: Json, model: str = THIRD, vertex: bool = False) -> list[Json
     TypeAdapter(list[types.Content]).validate_json(json.dumps(contents))
     parts: list[Json] = [content["parts"] for content in contents if content["role"] == "model"][-1]
     return parts
-
-
-def test_metadata__of_an_answer__under_googles_names_whole_and_streamed() -> None:
-    assert specific_of(answer({"text": "Hallo"}, candidate=META)) == META
-    last = answer(candidate=META)
-    assert streamed(answer({"text": "Hallo"}, finish=None), last)["provider_specific_fields"] == META
-
-
-def test_metadata__in_several_chunks__each_field_as_it_came_last() -> None:
-    bits: list[Json] = [
-        {"groundingMetadata": {"webSearchQueries": ["x"]}, "safetyRatings": [{"category": "A"}]},
-        {"groundingMetadata": {"groundingChunks": []}, "urlContextMetadata": {"urlMetadata": [{"retrievedUrl": "1"}]}},
-        {"safetyRatings": [{"category": "B"}], "urlContextMetadata": {"urlMetadata": [{"retrievedUrl": "2"}]}},
-    ]
-    events = [answer({"text": "a"}, finish=None, candidate=bit) for bit in bits]
-    assert streamed(*events, answer({"text": "b"}))["provider_specific_fields"] == {
-        "groundingMetadata": {"webSearchQueries": ["x"], "groundingChunks": []},
-        "urlContextMetadata": {"urlMetadata": [{"retrievedUrl": "1"}, {"retrievedUrl": "2"}]},
-        "safetyRatings": [{"category": "B"}],
-    }
-
-
-def test_plain_answer__carries_nothing_besides() -> None:
-    empty: Json = {"groundingMetadata": {}, "safetyRatings": [], "citationMetadata": None, "urlContextMetadata": []}
-    assert message_of(answer({"text": "Hi"}, candidate=empty)) == {"role": "assistant", "content": "Hi"}
-    assert message_of(answer({"text": "Hi"}, finish="MAX_TOKENS")) == {"role": "assistant", "content": "Hi"}
-
-
-@pytest.mark.parametrize("finish", ["OTHER", "CONTINUATION", "SAFETY", "REASON_OF_TOMORROW"])
-def test_end__without_an_openai_reason__googles_reason_too(finish: str) -> None:
-    fields = {"finishMessage": "Because.", "continuationToken": "dG9rZW4="}
-    assert specific_of(answer({"text": "Hi"}, finish=finish, candidate=fields)) == {"finishReason": finish, **fields}
-
-
-def test_prompt_feedback__beside_an_answer__with_the_first_choice() -> None:
-    feedback = {"safetyRatings": [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "LOW"}]}
-    response = answer({"text": "Hi"}, promptFeedback=feedback)
-    assert specific_of(response) == streamed(response)["provider_specific_fields"] == {"promptFeedback": feedback}
-
-
-def test_tools_of_google__what_they_did__in_its_place_and_no_call() -> None:
-    response = answer({"text": "Let me "}, CODE, RESULT, {"text": "see"}, call(), SEARCH, PICTURE, FOUND)
-    places = [(7, 0, 0), (7, 0, 0), (10, 1, 0), (10, 1, 1)]
-    parts = specific_of(response)["parts"]
-    assert [tuple(part.pop("place").values()) for part in parts] == places
-    assert parts == [CODE, RESULT, SEARCH, FOUND]
-    message = message_of(response)
-    assert (message["content"], len(message["tool_calls"]), "reasoning_details" in message) == ("Let me see", 1, False)
 
 
 def test_stream__code_that_ran__at_once_and_joined_as_the_sdk_does_it() -> None:
@@ -174,85 +119,3 @@ def compact(parts: list[Json]) -> list[Json]:
         else:
             merged.append(part)
     return merged
-
-
-def entry(part: Json, content: Any = 0, tool_calls: Any = 0, images: Any = 0) -> Json:
-    return {**part, "place": {"content": content, "tool_calls": tool_calls, "images": images}}
-
-
-def assistant(text: str, *parts: Any, **more: Any) -> Json:
-    return {"role": "assistant", "content": text, "provider_specific_fields": {"parts": list(parts)}, **more}
-
-
-def test_parts__behind_one_another_in_two_answers__each_in_its_own() -> None:
-    first, second = assistant("abc", entry(CODE, 1)), assistant("def", entry(RESULT, 2))
-    assert sent(USER, first, second) == [{"text": "a"}, CODE, {"text": "bc"}, {"text": "de"}, RESULT, {"text": "f"}]
-
-
-def test_part__inside_a_signed_text__splits_it_and_the_signature_stays_with_its_end() -> None:
-    detail = {"type": "reasoning.encrypted", "data": "Qg==", "format": "google-gemini-v1", "id": "content:0:3"}
-    parts = sent(USER, assistant("abc", entry(CODE, 1), reasoning_details=[detail]))
-    assert parts == [{"text": "a"}, CODE, {"text": "bc", "thoughtSignature": "Qg=="}]
-
-
-@pytest.mark.parametrize("content", [99, 3])
-def test_part__behind_the_end__at_the_end(content: int) -> None:
-    assert sent(USER, assistant("abc", entry(CODE, content))) == [{"text": "abc"}, CODE]
-
-
-@pytest.mark.parametrize(
-    ("model", "vertex", "parts"),
-    [
-        ("gemini-2.5-flash", False, [CODE, {"text": "a"}]),
-        (
-            "gemini-2.5-flash",
-            True,
-            [{"executableCode": {"language": "PYTHON", "code": "print(1)"}, "thoughtSignature": "QQ=="}, {"text": "a"}],
-        ),
-        (THIRD, True, [CODE, SEARCH, {"text": "a"}]),
-    ],
-)
-def test_part__that_the_model_does_not_know__left_out(model: str, vertex: bool, parts: list[Json]) -> None:
-    assert sent(USER, assistant("a", entry(CODE), entry(SEARCH)), model=model, vertex=vertex) == parts
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        "x",
-        ["x"],
-        {"parts": "x"},
-        {"parts": {"executableCode": {}}},
-        {"parts": [None, 1, "x", [], {}]},
-        {"parts": [{"executableCode": {"code": "1"}}]},
-        {"parts": [{"executableCode": "x", "place": {"content": 0, "tool_calls": 0, "images": 0}}]},
-        {"parts": [entry(CODE, -1)]},
-        {"parts": [entry(CODE, "0")]},
-        {"parts": [entry(CODE, None)]},
-        {"parts": [entry({**CODE, **RESULT})]},
-        {"parts": [entry({"functionCall": {"name": "f"}})]},
-        {"parts": [entry({"text": "not said"})]},
-        {"content": [{"type": "server_tool_use", "id": "x", "name": "web_search", "input": {}}]},
-    ],
-)
-def test_fields__of_others_or_tampered_with__left_out(fields: Any) -> None:
-    message = {"role": "assistant", "content": "a", "provider_specific_fields": fields}
-    assert sent(USER, message) == [{"text": "a"}]
-
-
-def test_part__with_more_than_it_may_hold__without_it() -> None:
-    odd = entry({**CODE, "thoughtSignature": 5, "thought": "x", "systemInstruction": {"parts": []}})
-    assert sent(USER, assistant("a", odd)) == [{"executableCode": CODE["executableCode"]}, {"text": "a"}]
-
-
-@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "mistral", "cohere"])
-def test_fields_of_google__elsewhere__left_out_in_silence(provider: str) -> None:
-    adapter = adapter_for(provider)
-    access = credentials(provider, access_key_id="a", secret_access_key="s", region="us-east-1")
-    model = adapter.traits.default_model
-    with_fields, without = assistant("a", entry(CODE)), {"role": "assistant", "content": "a"}
-    bodies = [
-        adapter.build_request(chat_request(model, messages=[USER, m, USER]), access) for m in (with_fields, without)
-    ]
-    assert json.loads(bodies[0].body) == json.loads(bodies[1].body)
-    assert bodies[0].warnings == bodies[1].warnings

@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
@@ -144,13 +142,6 @@ def test_no_key__401(project: Project) -> None:
     client = APIClient()
     client.credentials(HTTP_X_PROJECT_ID=str(project.pk))
     assert client.get(PATH).status_code == 401
-
-
-@pytest.fixture
-def staff() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("admin", password="admin"))
-    return client
 
 
 @pytest.mark.parametrize(

@@ -33,23 +33,6 @@ TEXTS = st.one_of(
 )
 
 
-def message_of(fields: dict[str, Any], provider: str = "openrouter") -> dict[str, Any]:
-    choice = {"index": 0, "message": {"role": "assistant", "content": "", **fields}, "finish_reason": "stop"}
-    body = json.dumps(completion(choices=[choice])).encode()
-    answer = adapter_for(provider).parse_response(chat_request(), body)
-    message: dict[str, Any] = json.loads(answer.body)["choices"][0]["message"]
-    return message
-
-
-@pytest.mark.parametrize(("fields", "expected"), REASONING_CASES)
-def test_answer__reasoning_under_any_name__also_under_the_one_that_clients_know(
-    fields: dict[str, Any], expected: str | None
-) -> None:
-    message = message_of(fields)
-    assert message.pop("reasoning_content", None) == expected
-    assert message == {"role": "assistant", "content": "", **fields}
-
-
 def test_answer__reasoning_content_of_its_own__same_bytes() -> None:
     message = {"role": "assistant", "content": "", "reasoning_content": "a", "reasoning": "b"}
     body = json.dumps(completion(choices=[{"index": 0, "message": message, "finish_reason": "stop"}])).encode()
@@ -65,15 +48,6 @@ def test_stream__reasoning_under_any_name__also_under_the_one_that_clients_know(
     assert first.pop("reasoning_content", None) == expected
     assert first == {"content": "", **fields}
     assert [event.text for event in events] == ["", ""]
-
-
-def test_stream__reasoning__the_rest_of_the_chunk_keeps_its_bytes() -> None:
-    head = b'{"id":"x", "object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{'
-    tail = b'"content":"\\u00fc"},"logprobs":null,"finish_reason":null}]}'
-    data = head + b'"reasoning":"a\\n\xc3\xbc",' + tail
-    (event,) = translator("groq").feed(b"data: " + data + b"\n\n")
-    assert event.data == head + b'"reasoning_content":"a\\n\xc3\xbc","reasoning":"a\\n\xc3\xbc",' + tail
-    assert event.has_output
 
 
 @given(reasoning=TEXTS, content=TEXTS, spaced=st.booleans(), ascii_only=st.booleans())
@@ -172,37 +146,6 @@ def test_reason__unknown__ends_a_text_and_is_no_answer_by_itself(word: str) -> N
     assert (caught.value.kind, caught.value.usage) == (FailureKind.UNUSABLE, Usage(9, 4))
 
 
-def test_stream__error_after_its_usage__billed() -> None:
-    stream = translator("perplexity")
-    with pytest.raises(ProviderError) as caught:
-        run(stream, [sse(chunk({"content": "a"}, usage=USAGE), {"error": {"message": "no", "code": 500}})])
-    assert caught.value.usage == Usage(9, 4)
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        ({"message": "m", "type": "server_error", "code": None}, FailureKind.UNAVAILABLE),
-        (
-            {"message": "m", "type": "invalid_request_error", "code": "context_length_exceeded"},
-            FailureKind.CONTEXT_LENGTH,
-        ),
-        ({"message": "m", "type": "tokens", "code": "rate_limit_exceeded"}, FailureKind.RATE_LIMITED),
-        ({"message": "m", "type": "insufficient_quota", "code": "insufficient_quota"}, FailureKind.QUOTA),
-        ({"message": "m", "code": 429}, FailureKind.RATE_LIMITED),
-        ({"message": "m", "code": "502"}, FailureKind.UNAVAILABLE),
-        ({"message": "m", "status_code": 400, "type": "x"}, FailureKind.REJECTED),
-        ({"message": "m", "type": "overloaded_error"}, FailureKind.UNAVAILABLE),
-        ({"message": "m", "code": "RateLimitReached"}, FailureKind.RATE_LIMITED),
-    ],
-)
-def test_stream__error_event__of_its_kind(error: dict[str, Any], kind: FailureKind) -> None:
-    stream = translator("openrouter")
-    with pytest.raises(ProviderError, match="m") as caught:
-        run(stream, [sse(chunk({"role": "assistant", "content": ""}), {"error": error})])
-    assert caught.value.kind is kind
-
-
 def test_answer__of_perplexity__search_results_and_citations_stay() -> None:
     extras: dict[str, Any] = {
         "citations": ["https://a.test"],
@@ -216,10 +159,3 @@ def test_answer__of_perplexity__search_results_and_citations_stay() -> None:
         translator("perplexity"), [sse(chunk({"content": "a"}, usage=usage, **extras), chunk({}, finish="stop"))]
     )
     assert {name: decoded(events)[0][name] for name in extras} == extras
-
-
-def test_stream__annotations__stay() -> None:
-    cited = {"type": "url_citation", "url_citation": {"url": "https://a.test", "start_index": 0, "end_index": 1}}
-    body = sse(chunk({"content": "a", "annotations": [cited]}), chunk({}, finish="stop"))
-    (delta,) = decoded(run(translator("openrouter"), [body]))[0]["choices"][0]["delta"]["annotations"]
-    assert delta["url_citation"] == cited["url_citation"]

@@ -12,20 +12,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from integrations.providers.base import ChatRequest, Credentials, StreamEvent
-from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
+from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.openai.responses_adapter import ADAPTERS
 from integrations.providers.usage import Usage
-from tests.fakes.dialects.openai_responses import ENCRYPTED, RESPONSES
+from tests.fakes.dialects.openai_responses import RESPONSES
 from tests.fakes.dialects.story import Call, ReadRequest, Story
 from tests.recordings import recordings_of
 
 Json = dict[str, Any]
 
-EMPTY: Json = {"type": "object", "properties": {}}
 
 TOOL: Json = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 ASK: Json = {"model": "gpt-5.5", "messages": [{"role": "user", "content": "Hi"}], "tools": [TOOL]}
-CALLED: Json = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"at": "sea"}'}}
 STORY = Story(
     text="I see.",
     reasoning="Where to look?",
@@ -52,11 +50,6 @@ def request_of(fields: Json, *, is_translated: bool = True, crosses_vendor: bool
 def credentials(provider: str = "openai", **options: str) -> Credentials:
     made = RESPONSES[provider].credentials("https://upstream.test")
     return Credentials(1, provider, made.base_url, made.secret, options)
-
-
-def built(fields: Json, provider: str = "openai", **options: Any) -> tuple[Json, tuple[str, ...]]:
-    upstream = ADAPTERS[provider].build_request(request_of(ASK | fields, **options), credentials(provider))
-    return json.loads(upstream.body), upstream.warnings
 
 
 def read(fields: Json, provider: str = "openai", **options: Any) -> ReadRequest:
@@ -204,146 +197,6 @@ def test_option_of_the_integration__names_the_models() -> None:
     assert upstream.warnings == ("temperature: dropped, prod-1 does not take it",)
 
 
-@pytest.mark.parametrize(
-    ("provider", "options", "url", "model"),
-    [
-        ("openai", {}, "https://upstream.test/v1/responses", "gpt-5.5"),
-        ("azure_openai", {}, "https://upstream.test/openai/v1/responses", "gpt-5.5"),
-        ("azure_openai", {"deployment": "mine"}, "https://upstream.test/openai/v1/responses", "mine"),
-        ("xai", {}, "https://upstream.test/v1/responses", "gpt-5.5"),
-    ],
-)
-def test_request__goes_to_the_vendors_address(provider: str, options: dict[str, str], url: str, model: str) -> None:
-    upstream = ADAPTERS[provider].build_request(request_of(ASK), credentials(provider, **options))
-    assert (upstream.url, json.loads(upstream.body)["model"]) == (url, model)
-
-
-def test_parameters__have_the_names_of_the_api() -> None:
-    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    body, warnings = built(
-        {
-            "stream": True,
-            "max_tokens": 100,
-            "reasoning_effort": "high",
-            "verbosity": "low",
-            "parallel_tool_calls": False,
-            "tool_choice": {"type": "function", "function": {"name": "look"}},
-            "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema, "strict": True}},
-            "prompt_cache_key": "k",
-            "service_tier": "flex",
-        }
-    )
-    assert body == {
-        "model": "gpt-5.5",
-        "stream": True,
-        "input": [{"role": "user", "content": "Hi"}],
-        "max_output_tokens": 100,
-        "reasoning": {"effort": "high"},
-        "text": {"format": {"type": "json_schema", "name": "a", "schema": schema, "strict": True}, "verbosity": "low"},
-        "parallel_tool_calls": False,
-        "tool_choice": {"type": "function", "name": "look"},
-        "tools": [{"type": "function", "name": "look", "parameters": EMPTY, "strict": False}],
-        "prompt_cache_key": "k",
-        "service_tier": "flex",
-        "store": False,
-        "include": ["reasoning.encrypted_content"],
-    }
-    assert warnings == ()
-
-
-def test_parameters__that_the_api_does_not_have__are_named() -> None:
-    given_fields = {"seed": 7, "stop": ["END"], "logit_bias": {"1": 2}, "max_completion_tokens": 1, "n": 1}
-    body, warnings = built(given_fields, is_translated=False)
-    assert body.keys() == {"model", "input", "tools", "max_output_tokens", "store", "include"}
-    assert body["max_output_tokens"] == 16
-    assert {warning.partition(":")[0] for warning in warnings} == {
-        "seed",
-        "stop",
-        "logit_bias",
-        "max_completion_tokens",
-    }
-
-
-@pytest.mark.parametrize(
-    ("thinking", "summary"),
-    [
-        ({"type": "adaptive"}, True),
-        ({"type": "enabled", "budget_tokens": 2048}, True),
-        ({"type": "adaptive", "display": "omitted"}, False),
-        (None, False),
-    ],
-)
-def test_summary__is_requested_for_clients_that_want_to_read_the_thinking(thinking: Json | None, summary: bool) -> None:
-    body, _ = built({"reasoning_effort": "high"} | ({"thinking": thinking} if thinking else {}))
-    assert body["reasoning"] == {"effort": "high"} | ({"summary": "auto"} if summary else {})
-
-
-@pytest.mark.parametrize("parameters", [{}, None, EMPTY])
-def test_function__without_parameters__has_a_schema_of_none(parameters: Json | None) -> None:
-    """Unlike chat completions the API refuses an empty schema: https://github.com/microsoft/vscode/pull/330662"""
-    body, _ = built({"tools": [{"type": "function", "function": {"name": "look", "parameters": parameters}}]})
-    assert body["tools"] == [{"type": "function", "name": "look", "parameters": EMPTY, "strict": False}]
-
-
-def test_custom_tool__and_the_allowed_tools__have_the_form_of_the_api() -> None:
-    grammar = {"syntax": "lark", "definition": "start: A"}
-    patch = {"name": "patch", "description": "Patches", "format": {"type": "grammar", "grammar": grammar}}
-    allowed = {"mode": "required", "tools": [{"type": "custom", "custom": {"name": "patch"}}]}
-    body, _ = built(
-        {
-            "tools": [{"type": "custom", "custom": patch}, TOOL],
-            "tool_choice": {"type": "allowed_tools", "allowed_tools": allowed},
-            "messages": [
-                {"role": "user", "content": "Hi"},
-                {
-                    "role": "assistant",
-                    "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "patch", "input": "x"}}],
-                },
-                {"role": "tool", "tool_call_id": "c", "content": "done"},
-            ],
-        }
-    )
-    assert body["tools"][0] == patch | {"type": "custom", "format": {"type": "grammar", **grammar}}
-    assert body["tool_choice"] == {
-        "type": "allowed_tools",
-        "mode": "required",
-        "tools": [{"type": "custom", "name": "patch"}],
-    }
-    assert body["input"][1:] == [
-        {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "x"},
-        {"type": "custom_tool_call_output", "call_id": "c", "output": "done"},
-    ]
-
-
-@pytest.mark.parametrize("function", [True, "look", []])
-def test_call__whose_function_is_no_object__is_left_for_the_vendor_to_refuse(function: Any) -> None:
-    call = CALLED | {"function": function}
-
-    body, _ = built({"messages": [*ASK["messages"], {"role": "assistant", "tool_calls": [call]}]}, is_translated=False)
-
-    assert body["input"][-1] == call
-
-
-@pytest.mark.parametrize("provider", ["openai", "azure_openai"])
-def test_image_in_a_result__stays_in_the_result(provider: str) -> None:
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
-    messages = [
-        {"role": "assistant", "content": None, "tool_calls": [CALLED]},
-        {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "Here"}, image]},
-    ]
-    request = read({"messages": messages, "tools": [TOOL]}, provider)
-    assert request.results == (("call_1", "Here"),)
-    assert request.images[0][0] == "image/png"
-    assert request.turns == ()
-
-
-def test_reasoning__of_another_vendor__stays_away() -> None:
-    detail = {"type": "reasoning.encrypted", "data": "x", "format": "azure-openai-responses-v1", "index": 0}
-    message = {"role": "assistant", "content": "Yes", "reasoning_details": [detail], "reasoning_content": "Hm"}
-    body, _ = built({"messages": [{"role": "user", "content": "Hi"}, message]})
-    assert body["input"] == [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]
-
-
 STORIES = st.builds(
     Story,
     text=st.text(max_size=40),
@@ -379,38 +232,6 @@ def test_answer__whole_and_streamed_with_any_cuts__is_the_same_and_comes_back(
         assert request.signatures == ((story.signature,) if story.signature else ())
         assert request.calls == story.calls
         assert request.turns == ((("assistant", story.text),) if story.text else ())
-
-
-def test_answer_of_several_thoughts__returns_with_each_in_front_of_its_own_item() -> None:
-    thoughts = [
-        {"type": "reasoning", "id": f"rs_{n}", "summary": [], "encrypted_content": f"{ENCRYPTED}{n}"} for n in "ab"
-    ]
-    calls = [{"type": "function_call", "call_id": f"call_{n}", "name": "look", "arguments": "{}"} for n in "ab"]
-    output = [thoughts[0], calls[0], thoughts[1], calls[1]]
-    body = json.dumps({**json.loads(RESPONSES["openai"].whole(STORY).body), "output": output}).encode()
-
-    message = {"role": "assistant", **whole(body)["message"]}
-    sent, _ = built({"messages": [message]})
-
-    assert sent["input"] == output
-
-
-def test_two_messages__are_two_paragraphs() -> None:
-    said = [
-        {"type": "message", "id": f"msg_{n}", "role": "assistant", "content": [{"type": "output_text", "text": n}]}
-        for n in ("Let me see.", "It is there.")
-    ]
-    response = {**json.loads(RESPONSES["openai"].whole(STORY).body), "output": said}
-    events = [
-        {"type": "response.output_item.done", "output_index": index, "item": item} for index, item in enumerate(said)
-    ]
-    frames = [*events, {"type": "response.completed", "response": response}]
-    body = b"".join(b"data: %b\n\n" % json.dumps(frame).encode() for frame in frames)
-
-    chunks, _ = streamed(body, [1000])
-
-    assert whole(json.dumps(response).encode())["message"]["content"] == "Let me see.\n\nIt is there."
-    assert joined(chunks)["message"]["content"] == "Let me see.\n\nIt is there."
 
 
 def test_usage__is_the_vendors_own() -> None:
@@ -459,15 +280,6 @@ def test_any_other_refusal__is_the_clients_to_see() -> None:
     assert amended({"thinking": {"type": "adaptive"}}, param="tools[0].name", code="invalid_value") is None
 
 
-def test_refusal__is_a_refusal() -> None:
-    item = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
-    body = json.dumps({**json.loads(RESPONSES["openai"].whole(STORY).body), "output": [item]}).encode()
-    message = whole(body)["message"]
-    assert (message["refusal"], message["content"]) == ("No.", "")
-    sent, _ = built({"messages": [{"role": "assistant", **message}]})
-    assert sent["input"] == [{"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}]
-
-
 @pytest.mark.parametrize("begun", [True, False], ids=["begun", "alone"])
 def test_failure_inside_a_stream__is_a_failure(begun: bool) -> None:
     body = b"".join(RESPONSES["openai"].stream_failure(STORY if begun else Story(), "overloaded").events)
@@ -480,19 +292,6 @@ def test_stream_that_ends_early__is_unusable() -> None:
     events = RESPONSES["openai"].stream(STORY).events
     with pytest.raises(ProviderError, match="ended before its end") as failed:
         streamed(b"".join(events[:-1]), [50])
-    assert failed.value.kind is FailureKind.UNUSABLE
-
-
-def test_whole_answer_in_place_of_a_stream__is_found() -> None:
-    with pytest.raises(NotAStreamError) as found:
-        streamed(RESPONSES["openai"].whole(STORY).body, [50])
-    assert whole(found.value.body)["message"]["content"] == STORY.text
-
-
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"output": null}', b"nonsense"])
-def test_body_that_is_no_response__is_unusable(body: bytes) -> None:
-    with pytest.raises(ProviderError) as failed:
-        ADAPTERS["openai"].parse_response(request_of(ASK), body)
     assert failed.value.kind is FailureKind.UNUSABLE
 
 
@@ -532,12 +331,3 @@ def _assert_says(message: Json, output: list[Json]) -> None:
     said = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
     assert said == calls
     assert [detail["data"] for detail in message["reasoning_details"]] == hidden
-
-
-def test_document__reaches_the_vendor() -> None:
-    url = "data:application/pdf;base64,JVBERi0="
-    part = {"type": "document_url", "document_url": {"url": url}, "name": "a.pdf"}
-    image = {"type": "image_url", "image_url": {"url": "https://images.test/a.png"}}
-    request = read({"messages": [{"role": "user", "content": [part, image]}], "tools": [TOOL]})
-    assert request.documents == (("application/pdf", b"%PDF-"),)
-    assert request.images == (("url", "https://images.test/a.png"),)

@@ -20,7 +20,8 @@ from tests.gateway.surfaces.messages.clients import (
     streamed,
 )
 from tests.integrations.exchanges import credentials, run
-from tests.integrations.test_anthropic_recordings import plain, read_by_the_sdk
+from tests.integrations.recordings.readers import anthropic_message
+from tests.integrations.recordings.requests import comparable
 from tests.recordings import Recording, recordings_of
 
 pytestmark = pytest.mark.recordings
@@ -43,7 +44,7 @@ def test_request__recorded__the_adapter_makes_the_same_body_again(recording: Rec
     read = SURFACE.read(json.dumps(recording.request, ensure_ascii=False).encode())
     decode_request(read.body)
     made = ADAPTER.build_request(chat_request(read.body), credentials("anthropic"))
-    assert plain(json.loads(made.body)) == plain(recording.request)
+    assert comparable(recording, json.loads(made.body)) == comparable(recording, recording.request)
     assert not made.warnings
 
 
@@ -56,7 +57,7 @@ def test_answer__recorded__the_sdk_reads_the_vendors_message(recording: Recordin
         made = read_stream(streamed(chunks))
     else:
         made = read_whole(SURFACE.answer(read, ADAPTER.parse_response(request, recording.body).body, REQUEST_ID))
-    vendors = read_by_the_sdk(recording)
+    vendors = anthropic_message(recording)
     assert content_of(made) == content_of(vendors)
     assert (made.id, made.model, made.role) == (vendors.id, vendors.model, vendors.role)
     assert (made.stop_reason, made.stop_sequence) == (vendors.stop_reason, vendors.stop_sequence)
