@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks.analytics_report import QueryTimes, QuestionTimes, Report, explained, markdown, picture, write
 from benchmarks.targets.base import ROOT
 
 
@@ -27,6 +26,7 @@ def _texts(svg: str) -> list[str | None]:
     return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
+@pytest.mark.night
 @pytest.mark.timeout(1200)
 def test_every_question_is_answered_over_a_small_history(tmp_path: Path) -> None:
     data, figures, drawn = tmp_path / "store", tmp_path / "figures.json", tmp_path / "picture.svg"
@@ -47,25 +47,3 @@ def test_every_question_is_answered_over_a_small_history(tmp_path: Path) -> None
     repeated = json.loads(figures.read_text())
     assert [question["name"] for question in repeated["questions"]] == ["cost daily"]
     assert {name: rows for name, rows, _ in repeated["tables"]}["requests"] == 20_000
-
-
-def test_figures_become_a_table_and_a_picture(tmp_path: Path) -> None:
-    fast = QuestionTimes(
-        "Sessions", "newest", 60, 8.4, 12.0, 40.0, 5.2, 2.0, [QueryTimes("sessions.list", 1.0, 4.0, 3.2)], {}
-    )
-    slow = QuestionTimes("Search", "a <word>", 60, 250.0, 900.0, 1500.0, None, 2.0, [], {"503": 2})
-    report = Report(1_000_000, 90, 30, 50.0, None, None, [("requests", 1_000_000, 54_321_000)], [fast, slow], "machine")
-    text = markdown(report)
-    assert "| Sessions: newest | 8 | 12 | 40 | 5 | 2 | 0 |" in text
-    assert "| Search: a <word> | 250 | 900 | 1500 | - | 2 | 2 of 503 |" in text
-    assert "| requests | 1,000,000 | 54.3 |" in text
-    assert "(20,000 a second)" in text
-    assert "| Sessions: newest | sessions.list | 1.00 | 4 | 3 |" in explained(report)
-    assert "a <word>" in _texts(picture(report))
-
-    page = tmp_path / "page.md"
-    page.write_text("# Performance\n\nBefore.\n")
-    write(page, report)
-    write(page, report)
-    assert page.read_text().count("| Sessions: newest |") == 1
-    assert page.read_text().startswith("# Performance\n\nBefore.\n")

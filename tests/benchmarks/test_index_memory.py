@@ -9,6 +9,7 @@ import pytest
 from benchmarks.targets.base import ROOT
 
 
+@pytest.mark.night
 @pytest.mark.timeout(600)
 def test_index_memory__few_texts__fit_into_a_query() -> None:
     """The benchmark runs with an engine of its own, whatever the suite uses."""

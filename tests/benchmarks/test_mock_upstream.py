@@ -73,11 +73,6 @@ async def test_mock__stream_without_usage__sends_none(mock_port: int) -> None:
     assert chunks[-1].choices[0].finish_reason == "stop"
 
 
-async def test_mock__list_of_models__names_the_one(mock_port: int) -> None:
-    async with AsyncOpenAI(base_url=f"http://127.0.0.1:{mock_port}/v1", api_key="sk-test") as client:
-        assert [model.id async for model in client.models.list()] == [payloads.MODEL]
-
-
 async def measured(plan: Plan) -> tuple[Result, float]:
     """Returns the first window in which an answer came, since a short window may have none on a busy machine, and the
     seconds from the first request of its plan to its end."""

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pages import PageTimes, markdown
-from benchmarks.pages_assets import AssetBytes, asset_bytes
+from benchmarks.pages_assets import asset_bytes
 from benchmarks.targets.base import ROOT
 from core.ui.navigation import GROUPS
 
 
+@pytest.mark.night
 @pytest.mark.timeout(1200)
 def test_every_page_is_opened_over_a_small_history(tmp_path: Path) -> None:
     """The benchmark runs with an engine and a database of its own, whatever the suite uses."""
@@ -44,13 +44,6 @@ def test_every_page_is_opened_over_a_small_history(tmp_path: Path) -> None:
     for page in pages:
         for column, bound in (("HTML KB", 150), ("Script KB", 60), ("Style KB", 36)):
             assert int(page[heading.index(column)]) <= bound, f"{page[0]} has more {column} than {bound}"
-
-
-def test_times_become_a_table() -> None:
-    assets = AssetBytes(11_000, 24_000, later_scripts=20_000, later_styles=3_000)
-    page = PageTimes("index", 43_000, assets, [10.0, 20.0], [100.0, 300.0], late=1, own_cpu=60, engine_cpu=200)
-    shown = markdown([page], 1000, "24h")
-    assert "| index | 15 | 20 | 200 | 300 | 400 | 60 | 200 | 43 | 11 | 24 | 23 | 1 | 0 |" in shown
 
 
 def test_assets__of_a_page__count_imported_modules_once() -> None:

@@ -135,21 +135,3 @@ def test_results_file__of_other_code__is_not_used(tmp_path: Path) -> None:
     assert ResultsFile(file, [QUICK]).get(replace(chunk, count=2)) is None
     file.write_text(json.dumps({**line, "digest": "other"}) + "\n")
     assert ResultsFile(file, [QUICK]).get(chunk) is None
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--runs", "0"],
-        ["--processes", "0"],
-        ["--only", "11"],
-        ["--show"],
-        ["--only", "1", "--write"],
-    ],
-)
-def test_main__wrong_argument__is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        quality.main(arguments)
-
-    assert caught.value.code == 2
-    assert "error:" in capsys.readouterr().err

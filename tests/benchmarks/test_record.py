@@ -23,6 +23,7 @@ def _run(arguments: Sequence[str]) -> str:
     return done.stdout
 
 
+@pytest.mark.night
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("more", [("--rounds", "2"), ("--rate", "500", "--same-texts", "--rounds", "1")])
 def test_record__few_requests__every_row_is_stored_and_every_table_listed(more: Sequence[str]) -> None:
@@ -33,6 +34,7 @@ def test_record__few_requests__every_row_is_stored_and_every_table_listed(more: 
     assert re.search(r"^\| payloads \| \d+ \| 1\.000 \|", printed, re.MULTILINE)
 
 
+@pytest.mark.night
 @pytest.mark.timeout(600)
 def test_record__by_view__each_view_of_ingest_has_its_share() -> None:
     printed = _run(("--views", "--requests", "300", "--batch", "100"))

@@ -3,8 +3,6 @@ out."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks import report
@@ -81,25 +79,7 @@ def test_markdown__what_limits_cost__compares_each_round_with_itself() -> None:
     ]
 
 
-def test_markdown__peer_that_cannot_run__is_in_the_table_with_the_reason() -> None:
-    outcomes = {"ours": Outcome("Ours"), "litellm": Outcome("LiteLLM", problem="pip failed")}
-
-    assert "| LiteLLM | not measured: pip failed |" in report.markdown(outcomes, "settings")
-
-
 def test_failures__several_rounds__are_added_by_scenario_and_kind() -> None:
     outcome = Outcome("a", measured={"large": [measured(1, 1, {"status 500": 2}), measured(1, 1, {"status 500": 3})]})
 
     assert outcome.failures() == {"large: status 500": 5}
-
-
-def test_write__page_with_markers__replaces_only_what_is_between(tmp_path: Path) -> None:
-    page = tmp_path / "performance.md"
-    page.write_text("# Title\n\nBefore.\n")
-
-    report.write(page, "first \\1")
-    report.write(page, "second")
-
-    assert page.read_text().startswith("# Title\n\nBefore.\n")
-    assert "first" not in page.read_text()
-    assert page.read_text().count("second") == 1

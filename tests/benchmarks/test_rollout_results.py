@@ -58,26 +58,6 @@ def test_results__larger_scale__adds_what_is_missing(results: Path, capsys: pyte
     assert table == whole
 
 
-def test_results__show__says_what_is_missing(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(results, capsys, "--scale", "0.05")
-
-    table, cost = run(results, capsys, "--show")
-
-    assert "| 20 |" in table
-    assert "380 are missing" in cost
-    assert chunks(results) == [(0, 10), (10, 10)]
-
-
-def test_results__show_of_a_cell_without_runs__leaves_it_out(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(results, capsys, "--scale", "0.05")
-
-    rollouts.main(["--results", str(results), "--show"])
-
-    page = capsys.readouterr().out
-    assert "Errors 2 → 100 %: caught within 5" in page
-    assert "Errors 2 → 50 %" not in page
-
-
 def test_results__killed_while_it_wrote__forgets_the_last_line(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,13 +107,3 @@ def test_digest__words_and_layout__do_not_matter() -> None:
     trees = [ast.dump(without_words(ast.parse(text))) for text in (one, same, other)]
 
     assert trees[0] == trees[1] != trees[2]
-
-
-@pytest.mark.parametrize("arguments", [["--show"], ["--show", "--results", "x", "--write-docs"]])
-def test_main__show_without_a_file_or_with_docs__is_refused(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        rollouts.main(arguments)
-
-    assert "--show needs --results" in capsys.readouterr().err

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from pathlib import Path
-from xml.etree import ElementTree
-
 import pytest
 
 from benchmarks.binomial import limits
 from benchmarks.rollouts import __main__ as rollouts
-from benchmarks.rollouts.cells import CELLS, ERRORS, Cell
-from benchmarks.rollouts.comparison import power, table
+from benchmarks.rollouts.cells import ERRORS
+from benchmarks.rollouts.comparison import power
 from benchmarks.rollouts.outcomes import Mean, Outcome, Promise
 from benchmarks.rollouts.peers import Z_TEST
-from benchmarks.rollouts.picture import Curve, Panel, svg
 from benchmarks.rollouts.promises import PROMISES
 from benchmarks.rollouts.results import Chunk
 from benchmarks.rollouts.runs import Plan, Run, only, simulate
@@ -107,14 +102,6 @@ def test_power__alarm_before_the_harm__is_not_caught() -> None:
     assert (found.caught, found.median) == (0.5, 50)
 
 
-def test_table__cells_that_ran__are_compared(results: dict[str, list[Run]]) -> None:
-    text = "\n".join(table(results))
-
-    assert "| errors, spells |" in text
-    assert "| errors 2 to 6 % |" in text
-    assert "all at once" not in text
-
-
 @pytest.mark.parametrize(
     ("successes", "trials", "low", "high"),
     # The limits of Clopper and Pearson come from scipy.stats.binomtest(...).proportion_ci().
@@ -159,64 +146,6 @@ def test_mean__values_of_runs__has_the_limits_of_a_normal_mean() -> None:
     assert (outcome.runs, outcome.share) == (4, 0.05)
     assert outcome.limits == pytest.approx((0.0, 0.05 + 1.96 * 0.1 / 2))
     assert outcome.standing == "kept, within chance"
-
-
-def test_svg__curves__are_drawn_and_texts_escaped() -> None:
-    panel = Panel("a < b & c", "x", 100, 1.0, [Curve("one", [1, 50, 300, float("inf")], 4), Curve("none", [], 4)])
-    logarithmic = dataclasses.replace(panel, logarithmic=True, line=0.5)
-
-    root = ElementTree.fromstring(svg([panel, logarithmic, panel]))  # noqa: S314 - our own
-
-    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts.count("a < b & c") == 3
-    assert "none" in texts
-    # The picture has two rows of panels.
-    assert root.get("height") == "900"
-
-
-def test_main__write_docs__puts_tables_and_picture_into_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    short = {name: Cell(cell.world, dataclasses.replace(cell.plan, minutes=20), 2) for name, cell in CELLS.items()}
-    monkeypatch.setattr(rollouts, "CELLS", short)
-    monkeypatch.setattr(rollouts, "DOCS", tmp_path)
-
-    rollouts.main(["--processes", "1", "--write-docs"])
-
-    page = (tmp_path / "rollouts.md").read_text()
-    assert all(promise.text in page for promise in PROMISES)
-    assert page.count("| Promise |") == 1
-    assert page.count("| this verdict |") == 2
-    assert "A harmless target fails any" in capsys.readouterr().out
-    picture = (tmp_path / "rollouts.svg").read_text()
-    ElementTree.fromstring(picture)  # noqa: S314 - our own
-    assert "mSPRT" in picture
-
-
-def test_main__only__runs_the_cells_of_that_name(capsys: pytest.CaptureFixture[str]) -> None:
-    rollouts.main(["--processes", "1", "--scale", "0.005", "--only", "errors 2 to 100 %"])
-
-    page = capsys.readouterr().out
-    assert "Errors 2 → 100 %: caught within 5" in page
-    assert "Errors 2 → 50 %" not in page
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--scale", "0"],
-        ["--processes", "0"],
-        ["--scale", "x"],
-        ["--only", "no such cell"],
-        ["--only", "harmless", "--write-docs"],
-    ],
-)
-def test_main__wrong_argument__is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        rollouts.main(arguments)
-
-    assert caught.value.code == 2
-    assert "error:" in capsys.readouterr().err
 
 
 def test_only__policy__leaves_these_metrics_to_decide() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.scaling import figures, tables
-from benchmarks.scaling.__main__ import PAGE, main, write
+from benchmarks.scaling.__main__ import PAGE, write
 from benchmarks.scaling.inputs import Mix, Shape
 from benchmarks.scaling.model import HEALTH_MESSAGES, HEALTH_MESSAGES_SENT, Elastic, Fixed, Layout, Model
 from integrations.health import sync
@@ -221,19 +221,6 @@ def test_page__tables__are_those_that_the_command_prints(tmp_path: Path) -> None
     assert copy.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8"), (
         "python -m benchmarks.scaling --write-docs writes docs/scaling.md anew"
     )
-
-
-def test_command__own_rate_and_mix__are_answered(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--rate", "500", "--streams", "0", "--workers", "4"]) == 0
-
-    assert "| 500 | 1 | 3 |" in capsys.readouterr().out
-
-
-def test_command__nonsense__is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--streams", "2"])
-
-    assert "streams is a share, from 0 to 1, not 2.0" in capsys.readouterr().err
 
 
 def test_health__messages__are_those_of_the_workers() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.client import Request
 from benchmarks.scaling import check, figures, measure, on_hosts, traffic
-from benchmarks.scaling.__main__ import PAGE, main, write
+from benchmarks.scaling.__main__ import PAGE, main
 from benchmarks.scaling.inputs import Mix
 from benchmarks.scaling.model import Model
 from benchmarks.scaling.observation import Observed
@@ -128,15 +128,6 @@ def test_check__hosts_that_need_what_the_model_says__are_once_what_it_says() -> 
     assert all([cell.strip() for cell in row.split("|")][7] == "1.00" for row in compared)
 
 
-def test_check__table__has_its_place_in_the_page(tmp_path: Path) -> None:
-    copy = tmp_path / "scaling.md"
-    copy.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-
-    write(copy, {"check": check.table(Model(MEASURED), observed(), "here")})
-
-    assert "60.0 and 60.0 requests a second in all; here" in copy.read_text(encoding="utf-8")
-
-
 def test_plans__of_three_hosts__share_the_rate_half_streams_half_with_a_prompt() -> None:
     made = traffic.plans(ENDPOINTS, Mix(), 60.0, 10.0)
 
@@ -163,25 +154,6 @@ def test_requests__of_a_plan__have_its_size_and_other_words_each_time() -> None:
     assert {len(body) for _, _, body in made} == {4096}
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--hosts", "1"], "hosts has to be at least 2, since one host runs before, not 1"),
-        (["--hosts", "3", "--load", "0"], "load has to be above 0"),
-        (["--hosts", "3", "--watch", "nan"], "watch at most 3,600 seconds"),
-        (["--write-measured"], "write-measured has nothing to write without --measure"),
-        (["--measure", "dreams"], "invalid choice: 'dreams'"),
-    ],
-)
-def test_command__nonsense_of_hosts__is_refused_in_one_sentence(
-    capsys: pytest.CaptureFixture[str], words: list[str], reason: str
-) -> None:
-    with pytest.raises(SystemExit):
-        main(words)
-
-    assert reason in capsys.readouterr().err
-
-
 def test_command__host_that_does_not_start__says_so_and_writes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -197,6 +169,7 @@ def test_command__host_that_does_not_start__says_so_and_writes_nothing(
     assert (PAGE.read_bytes(), figures.MEASURED.read_bytes()) == kept
 
 
+@pytest.mark.night
 @pytest.mark.live
 def test_command__short_run_of_two_hosts__compares_every_part(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.scaling", "--measure", "stores", "--hosts", "2"]

@@ -51,6 +51,7 @@ def test_problems__log_holds_other_than_was_sent__named(recorded: int) -> None:
     ]
 
 
+@pytest.mark.night
 def test_soak__of_a_few_seconds__tells_of_every_process_and_loses_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.soak", "--seconds", "4", "--rate", "20"]
     # The environment lacks the addresses of the suite's services, so that the soak starts its own.

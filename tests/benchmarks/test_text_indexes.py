@@ -9,6 +9,7 @@ import pytest
 from benchmarks.targets.base import ROOT
 
 
+@pytest.mark.night
 @pytest.mark.timeout(600)
 def test_text_indexes__few_rows__counts_are_those_without_an_index() -> None:
     """The benchmark runs with an engine of its own, whatever the suite uses."""

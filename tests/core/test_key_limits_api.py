@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +12,7 @@ from rest_framework.test import APIClient
 from core.keys.services import find_key, hash_key, project_keys
 from core.models import ApiKey, AuditEntry, Project
 from tests.core.conftest import headers_for
-from tests.factories.core import make_key, make_project
+from tests.factories.core import make_key
 
 PATH = "/api/llm/keys"
 LIMITS: dict[str, Any] = {
@@ -62,23 +61,11 @@ def test_post__without_limits__has_none(api: APIClient, headers: dict[str, str])
 @pytest.mark.parametrize(
     ("field", "value", "named"),
     [
-        ("monthly_budget_usd", -1, "monthly_budget_usd"),
-        ("monthly_budget_usd", "20", "monthly_budget_usd"),
         ("total_budget_usd", 10**9, "total_budget_usd"),
-        ("rate_limit_rpm", 0, "rate_limit_rpm"),
-        ("rate_limit_rpm", True, "rate_limit_rpm"),
-        ("rate_limit_tpm", 2_000_000_001, "rate_limit_tpm"),
-        ("max_concurrent_requests", 0, "max_concurrent_requests"),
-        ("max_concurrent_requests", 1.5, "max_concurrent_requests"),
-        ("allowed_models", "gpt-*", "allowed_models"),
         ("allowed_models", ["a", "a"], "allowed_models"),
-        ("allowed_models", [f"m{n}" for n in range(51)], "allowed_models"),
-        ("allowed_providers", [""], "allowed_providers.0"),
-        ("metadata", ["team"], "metadata"),
         ("metadata", {"team": 1}, "metadata.team"),
         ("metadata", {"team name": "x"}, "metadata"),
         ("metadata", {f"n{n}": "" for n in range(17)}, "metadata"),
-        ("budget", 1, "budget"),
     ],
 )
 def test_bad_value__names_its_field(
@@ -124,19 +111,6 @@ def test_patch__without_the_expiry__keeps_it(api: APIClient, headers: dict[str, 
     row.refresh_from_db()
     assert (row.expires_at, row.rate_limit_rpm) == (until, 5)
     assert api.patch(f"{PATH}/{row.pk}", {"expires_at": None}, headers=headers).json()["expires_at"] is None
-
-
-@pytest.mark.parametrize("method", ["get", "patch", "delete", "rotate"])
-def test_key_of_another_project__not_found(api: APIClient, headers: dict[str, str], method: str) -> None:
-    row, _ = make_key(make_project())
-    calls: dict[str, Callable[[], Any]] = {
-        "get": lambda: api.get(f"{PATH}/{row.pk}", headers=headers),
-        "patch": lambda: api.patch(f"{PATH}/{row.pk}", {"name": "mine"}, headers=headers),
-        "delete": lambda: api.delete(f"{PATH}/{row.pk}", headers=headers),
-        "rotate": lambda: api.post(f"{PATH}/{row.pk}/rotate", {}, headers=headers),
-    }
-
-    assert calls[method]().status_code == 404
 
 
 def test_rotate__with_grace__opens_by_both_secrets_until_it_is_over(

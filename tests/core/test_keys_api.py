@@ -38,18 +38,9 @@ def test_post__issued_key__opens_the_api(api: APIClient, headers: dict[str, str]
 @pytest.mark.parametrize(
     ("body", "field", "code"),
     [
-        ({"scopes": ["manage"]}, "name", "missing_field"),
-        ({"name": "", "scopes": ["manage"]}, "name", "invalid_value"),
-        ({"name": "x" * 101, "scopes": ["manage"]}, "name", "invalid_value"),
         ({"name": "a\u0000b", "scopes": ["manage"]}, None, "invalid_json"),
-        ({"name": "x"}, "scopes", "missing_field"),
-        ({"name": "x", "scopes": []}, "scopes", "invalid_value"),
-        ({"name": "x", "scopes": "manage"}, "scopes", "invalid_value"),
-        ({"name": "x", "scopes": ["root"]}, "scopes.0", "invalid_value"),
         ({"name": "x", "scopes": ["manage"], "expires_at": "2020-01-01T00:00:00Z"}, "expires_at", "invalid_value"),
-        ({"name": "x", "scopes": ["manage"], "expires_at": "soon"}, "expires_at", "invalid_value"),
         ([], "non_field_errors", "invalid_value"),
-        ("text", "non_field_errors", "invalid_value"),
     ],
 )
 def test_post__bad_body__names_the_field(
@@ -79,17 +70,6 @@ def test_delete__own_key__revoked_at_once_and_still_listed(
     assert api.get(PATH, headers=headers_for(project, key)).status_code == 401
     listed = {item["id"]: item["revoked_at"] for item in api.get(PATH, headers=headers).json()["results"]}
     assert listed[row.pk] is not None
-
-
-def test_delete__another_projects_key__not_found(api: APIClient, headers: dict[str, str]) -> None:
-    row, _ = make_key(make_project())
-
-    response = api.delete(f"{PATH}/{row.pk}", headers=headers)
-
-    assert response.status_code == 404
-    assert response.json()["error"]["type"] == "not_found_error"
-    row.refresh_from_db()
-    assert row.revoked_at is None
 
 
 @pytest.mark.parametrize("key_id", ["0", "99999999999999999999999999", "abc"])

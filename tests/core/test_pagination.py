@@ -83,9 +83,3 @@ def test_list__walked_by_next__every_row_once(api: APIClient, headers: dict[str,
 def test_list__offset_behind_the_end__empty(api: APIClient, headers: dict[str, str]) -> None:
     body = api.get(f"{PATH}?offset={MAXIMUM_OFFSET}", headers=headers).json()
     assert (body["results"], body["count"], body["next"]) == ([], 1, None)
-
-
-def test_list__bad_limit__refused_over_http(api: APIClient, headers: dict[str, str]) -> None:
-    response = api.get(f"{PATH}?limit=1001", headers=headers)
-    assert response.status_code == 400
-    assert response.json()["error"]["details"] == {"limit": ["Must be a whole number from 1 to 1000."]}

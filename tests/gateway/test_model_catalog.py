@@ -110,9 +110,6 @@ def test_catalog__filters_and_sorting__narrow_and_order(api: APIClient) -> None:
     [
         ({"abilities": "images,flying"}, "abilities"),
         ({"provider": "nobody"}, "provider"),
-        ({"sort": "beauty"}, "sort"),
-        ({"include_others": "perhaps"}, "include_others"),
-        ({"colour": "red"}, "colour"),
     ],
 )
 def test_catalog__parameter_that_is_wrong__is_named(api: APIClient, query: dict[str, str], field: str) -> None:

@@ -83,19 +83,6 @@ def test_restore__of_what_is_not_taken_any_more__is_refused_by_name(
     assert api.get(PATH).status_code == 200
 
 
-def test_history__of_another_project__is_out_of_reach(api: APIClient) -> None:
-    other = client_of(make_project())
-    other.put(PATH, FULL)
-    change = other.get(f"{PATH}/history").json()["results"][0]["id"]
-    assert api.get(f"{PATH}/history").json()["count"] == 0
-    assert api.post(f"{PATH}/history/{change}/restore").status_code == 404
-
-
-def test_key__without_the_scope__may_not(project: Project) -> None:
-    api = client_of(project, scopes=["gateway"])
-    assert [api.get(PATH).status_code, api.put(PATH, FULL).status_code] == [403, 403]
-
-
 @pytest.mark.django_db(transaction=True)
 def test_put__several_at_once__one_row_and_a_history_that_joins_up() -> None:
     project = make_project()

@@ -31,42 +31,19 @@ def test_number__at_its_bounds_and_beyond(api: APIClient, name: str, min_value: 
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"retry_enabled": "true"}, "retry_enabled"),
-        ({"retry_enabled": 1}, "retry_enabled"),
-        ({"retry_enabled": None}, "retry_enabled"),
-        ({"retry_max_attempts": True}, "retry_max_attempts"),
-        ({"retry_max_attempts": "2"}, "retry_max_attempts"),
         ({"retry_max_attempts": 2.0}, "retry_max_attempts"),
-        ({"retry_max_attempts": None}, "retry_max_attempts"),
-        ({"monthly_budget_usd": "12"}, "monthly_budget_usd"),
-        ({"monthly_budget_usd": True}, "monthly_budget_usd"),
         ({"monthly_budget_usd": 0.00000000001}, "monthly_budget_usd"),
         ({"monthly_budget_usd": 1234567.1234567891}, "monthly_budget_usd"),
-        ({"fallback_order": "openai"}, "fallback_order"),
         ({"fallback_order": ["nobody"]}, "fallback_order"),
-        ({"fallback_order": {"a": 1}}, "fallback_order"),
         ({"preferred_models": ["a", "a"]}, "preferred_models"),
         ({"preferred_models": [" "]}, "preferred_models"),
-        ({"preferred_models": [5]}, "preferred_models"),
-        ({"preferred_models": ["x" * 201]}, "preferred_models"),
-        ({"preferred_models": [f"m{n}" for n in range(51)]}, "preferred_models"),
-        ({"agent_scopes": ["all:write"]}, "agent_scopes"),
         ({"agent_scopes": ["llm:read", "llm:read"]}, "agent_scopes"),
         ({"alert_emails": ["nobody"]}, "alert_emails"),
         ({"alert_webhook_url": "ftp://example.org"}, "alert_webhook_url"),
-        ({"alert_webhook_url": 5}, "alert_webhook_url"),
-        ({"judge_model": "x" * 201}, "judge_model"),
-        ({"guardrails": []}, "guardrails"),
-        ({"guardrails": None}, "guardrails"),
-        ({"guardrails": {"trust_mode": "ENFORCE"}}, "guardrails"),
-        ({"guardrails": {"unheard_of": 1}}, "guardrails"),
-        ({"guardrails": {"blocked_tools": "shell"}}, "guardrails"),
         ({"guardrails": {"document_delimiters": ["<doc>"]}}, "guardrails"),
         ({"guardrails": {"document_delimiters": ["<doc> and </doc>"]}}, "guardrails"),
         ({"guardrails": {"document_delimiters": ["--- ---"]}}, "guardrails"),
         ({"guardrails": {"min_quality_score": 100.1}}, "guardrails"),
-        ({"guardrails": {"max_prompt_tokens": 0}}, "guardrails"),
-        ({"unheard_of": 1}, "unheard_of"),
     ],
 )
 def test_value__that_is_none__is_refused_by_name_and_changes_nothing(
@@ -82,11 +59,6 @@ def refused(api: APIClient, body: dict[str, Any], field: str) -> None:
     assert answer.status_code == 400, answer.content
     (named,) = answer.json()["error"]["details"]
     assert named.split(".")[0] == field
-
-
-@pytest.mark.parametrize("content", [b"[]", b"5", b"null", b'"x"', b"{", b"", b'{"retry_max_attempts": NaN}'])
-def test_body__that_is_no_object__is_refused(api: APIClient, content: bytes) -> None:
-    assert api.put(PATH, content, content_type="application/json").status_code == 400
 
 
 @pytest.mark.parametrize("content", [b'{"monthly_budget_usd": Infinity}', b'{"monthly_budget_usd": 1e400}'])

@@ -38,13 +38,10 @@ def test_post__exists__409(project: Project) -> None:
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({}, "provider"),
         ({"provider": "nobody", "api_key": KEY}, "provider"),
         ({"provider": "openai"}, "api_key"),
-        ({"provider": "openai", "api_key": 7.5, "enabled": "maybe"}, "enabled"),
         ({"provider": "openai", "api_key": KEY, "base_url": "http://169.254.169.254/v1"}, "base_url"),
         ({"provider": "openai", "api_key": "x" * 5000}, "api_key"),
-        ({"provider": "openai", "api_key": "x" * 50000}, "api_key"),
         ({"provider": "bedrock", "access_key_id": "AK", "secret_access_key": KEY}, "region"),
         ({"provider": "bedrock", "access_key_id": "AK", "region": "eu-west-1"}, "secret_access_key"),
         ({"provider": "bedrock", "api_key": KEY, "region": "a.evil.test/"}, "region"),

@@ -1,7 +1,8 @@
-"""The operations of the OpenAPI document, each with its method, its path, and the action of a ViewSet that serves it.
+"""The operations of the OpenAPI document, each with its method, its path, the right that it requires, and the action of
+a ViewSet that serves it.
 
 `operations.txt` has them as they were promised to clients. Read it before it is committed anew, since a line that goes,
-or gets another id or path, breaks clients:
+or gets another id, path or right, breaks clients:
 
     .venv/bin/python manage.py shell -v 0 -c "from tests.openapi.actions import store; store()"
 """
@@ -22,11 +23,11 @@ _EXPORTS = "/api/otlp/"
 
 
 def lines() -> list[str]:
-    """Returns `path METHOD operation action` for every operation, by path. Only what Channels and OTLP serve has no
-    action."""
+    """Returns `path METHOD operation right action` for every operation, by path. Only what Channels and OTLP serve has
+    no action."""
     patterns = dict(django_patterns())
     return sorted(
-        " ".join([one.path, one.method.upper(), one.id, *_action(one.path, one.method, patterns)])
+        " ".join([one.path, one.method.upper(), one.id, one.right, *_action(one.path, one.method, patterns)])
         for one in operations()
     )
 

@@ -51,6 +51,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.import_plugin(_SCHEMATHESIS)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Gives every operation of schemathesis a node id of its own, so that `--durations` tells the operations apart and
+    `--last-failed` repeats one of them: the plugin puts the operation into the name of a test alone."""
+    if item.parent is not None and hasattr(item, "operation_label"):
+        item._id = item.parent.id.child(item.name)
+
+
 @dataclass(frozen=True)
 class Populated:
     """A project with rows; `known` has an existing value for each name of a path parameter."""

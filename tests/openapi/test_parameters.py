@@ -1,7 +1,10 @@
-"""The parameters in the OpenAPI document are exactly those that calls read, and an empty one filters nothing."""
+"""The parameters in the OpenAPI document are exactly those that calls read, within their bounds. An empty one filters
+nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,8 +12,10 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.openapi.views import document
+from tests.openapi.bounds import STORED, UNHELD, beyond, lines
 from tests.openapi.conftest import Populated
 from tests.openapi.routes import channels_paths, operations
+from tests.openapi.schemas import resolved
 
 # Clients send these parameters to every call (docs/api.md#parameters).
 ANYWHERE = ("limit", "offset", "start_date", "end_date")
@@ -20,10 +25,9 @@ MANAGED = [
     for path, method, _ in operations()
     if path not in channels_paths() and not path.startswith("/api/otlp/")
 ]
+_READ = [path for method, path in MANAGED if method == "get"]
 # The exports are streams with tests of their own.
-READING = [
-    path for method, path in MANAGED if method == "get" and not path.endswith(("requests/export", "dataset_id}/export"))
-]
+READING = [path for path in _READ if not path.endswith(("requests/export", "dataset_id}/export"))]
 
 
 def described(method: str, path: str) -> dict[str, Any]:
@@ -73,23 +77,54 @@ def test_parameters__of_the_document__all_taken(caller: APIClient, populated: Po
         assert set(body) == set(other)
 
 
-@pytest.mark.parametrize("path", READING)
+@pytest.mark.parametrize("path", _READ)
 def test_parameters__with_wrong_values__refused_by_name(caller: APIClient, populated: Populated, path: str) -> None:
     """Parameters that clients send to every call are refused exactly where they are read."""
     url = path.format(**populated.known)
     for name in set(ANYWHERE) - set(described("get", path)):
-        assert "details" not in caller.get(f"{url}?{name}=none-at-all").content.decode(), name
-    typed = {
-        name: item["schema"]
-        for name, item in described("get", path).items()
-        if item["schema"].get("type") in ("integer", "number", "boolean")
-        or item["schema"].get("format") in ("uuid", "date-time")
-        or "enum" in item["schema"]
-    }
-    for name in typed:
-        answer = caller.get(f"{url}?{name}=none-at-all")
-        assert answer.status_code == 400, name
-        assert list(answer.json()["error"]["details"]) == [name]
+        assert problems(caller, url, {name: "none-at-all"}) == set(), name
+    wrong = {name: list(wrong_values(item["schema"])) for name, item in described("get", path).items()}
+    wrong.pop("project_id", None)  # A wrong project is reported alone, before any other problem.
+    wrong.update({name: wrong[name][:1] for name in wrong.keys() & {UNHELD}})
+    missed = []
+    for values in zip_longest(*wrong.values()):
+        query = {name: value for name, value in zip(wrong, values, strict=True) if value is not None}
+        # Most calls name every problem at once, and the others are asked for each.
+        for name in query.keys() - problems(caller, url, query):
+            if problems(caller, url, {name: query[name]}) != {name}:
+                missed.append((name, query[name]))
+    assert missed == []
+
+
+def problems(caller: APIClient, url: str, query: dict[str, Any]) -> set[str]:
+    answer = caller.get(f"{url}?{urlencode(query)}")
+    return set(answer.json()["error"].get("details", {})) if answer.status_code == 400 else set()
+
+
+@pytest.mark.parametrize("path", [path for path in _READ if "end_date" in described("get", path)])
+def test_range__that_ends_before_it_begins__refused_by_name(caller: APIClient, populated: Populated, path: str) -> None:
+    answer = caller.get(f"{path.format(**populated.known)}?start_date=2026-11-02&end_date=2026-11-01")
+
+    assert (answer.status_code, list(answer.json()["error"]["details"])) == (400, ["end_date"])
+
+
+def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
+    """Yields values for a parameter of the schema: of another type, beyond a bound, or impossible in a store."""
+    schema = resolved(schema)
+    if schema.get("type") == "array":
+        yield from wrong_values(schema["items"])
+    if schema.get("type") in ("integer", "number", "boolean"):
+        yield "none-at-all"
+    elif schema.get("format") == "date-time":
+        yield from ("yesterday", "0001-01-01", "9999-12-31T23:59:59-10:00", "2026-11-01' OR 1=1 --")
+    # Clients may leave an optional parameter empty.
+    yield from (value for value in beyond(schema) if value != "")
+    if schema.get("type") == "string":
+        yield "a\0b"
+
+
+def test_bounds__all__are_those_that_were_promised() -> None:
+    assert lines() == STORED.read_text().splitlines()
 
 
 def test_date__that_is_none__message_says_that_a_date_alone_is_taken(caller: APIClient) -> None:

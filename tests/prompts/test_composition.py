@@ -107,8 +107,6 @@ def test_post__include_of_what_is_not_there__400_naming_the_message(
 @pytest.mark.parametrize(
     ("message", "field"),
     [
-        ({"prompt": ""}, "messages.0.prompt"),
-        ({"prompt": 3}, "messages.0.prompt"),
         ({"prompt": "a\nb"}, "messages.0.prompt"),
         ({"prompt": "a" * 201}, "messages.0.prompt"),
         ({"prompt": "style", "role": "user"}, "messages.0.role"),

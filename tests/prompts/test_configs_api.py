@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
@@ -12,8 +11,8 @@ from rest_framework.test import APIClient
 from core.models import Project
 from prompts.models import PromptConfig
 from prompts.services import set_rollout_active
-from tests.factories.core import client_of, make_project
-from tests.factories.prompts import make_config, make_version
+from tests.factories.core import make_project
+from tests.factories.prompts import make_config
 from tests.prompts.paths import BASE, config_path
 
 PATH = f"{BASE}/configs"
@@ -52,16 +51,8 @@ def test_post__name_taken__409(api: APIClient, project: Project) -> None:
 @pytest.mark.parametrize(
     ("body", "field", "code"),
     [
-        ({}, "name", "missing_field"),
-        ({"name": ""}, "name", "invalid_value"),
         ({"name": "   "}, "name", "invalid_value"),
-        ({"name": None}, "name", "invalid_value"),
-        ({"name": ["x"]}, "name", "invalid_value"),
-        ({"name": "x" * 101}, "name", "invalid_value"),
         ({"name": "a\nb"}, "name", "invalid_value"),
-        ({"name": "x", "description": "x" * 2001}, "description", "invalid_value"),
-        ({"name": "x", "description": {}}, "description", "invalid_value"),
-        ([], "non_field_errors", "invalid_value"),
         ({"name": "x", "project_id": "mine"}, "project_id", "invalid_value"),
     ],
 )
@@ -71,25 +62,6 @@ def test_post__bad_body__400_naming_the_field(api: APIClient, body: Any, field: 
     assert (response.status_code, error["type"], error["code"]) == (400, "invalid_request_error", code)
     assert list(error["details"]) == [field]
     assert not PromptConfig.objects.exists()
-
-
-def test_every_method__project_id_of_another_project__403(api: APIClient, project: Project) -> None:
-    other = str(make_project().pk)
-    config = make_config(project)
-    for response in (
-        api.post(PATH, {"name": "x", "project_id": other}),
-        api.get(PATH, {"project_id": other}),
-        api.put(config_path(config.pk), {"name": "x", "project_id": other}),
-        api.post(config_path(config.pk, "versions"), {"system_prompt": "x", "project_id": other}),
-        api.post(f"{BASE}/import", {"project_id": other}),
-    ):
-        assert (response.status_code, response.json()["error"]["code"]) == (403, "project_mismatch")
-
-
-def test_no_key__401(db: None) -> None:
-    client = APIClient()
-    for path in (PATH, config_path(uuid4()), config_path(uuid4(), "versions"), f"{BASE}/export"):
-        assert client.get(path).status_code == 401
 
 
 def test_get_list__own_project_only__by_name_with_metadata(api: APIClient, project: Project) -> None:
@@ -139,24 +111,6 @@ def test_get_list__filters(api: APIClient, project: Project, query: dict[str, st
     assert [row["name"] for row in api.get(PATH, query).json()["results"]] == names
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ({"name": "x" * 101}, "name"),
-        ({"name": "a\x00"}, "name"),
-        ({"search": "x" * 201}, "search"),
-        ({"has_active_rollout": "maybe"}, "has_active_rollout"),
-        ({"limit": "0"}, "limit"),
-        ({"limit": "1001"}, "limit"),
-        ({"offset": "-1"}, "offset"),
-        ({"project_id": "mine"}, "project_id"),
-    ],
-)
-def test_get_list__bad_query__400_naming_the_parameter(api: APIClient, query: dict[str, str], field: str) -> None:
-    response = api.get(PATH, query)
-    assert (response.status_code, list(response.json()["error"]["details"])) == (400, [field])
-
-
 def test_get__one__version_metadata_as_in_the_list(api: APIClient, project: Project) -> None:
     config = make_config(project, versions=2)
     body = api.get(config_path(config.pk)).json()
@@ -199,28 +153,6 @@ def test_delete__active_rollout__409_and_everything_stays(api: APIClient, projec
     error = response.json()["error"]
     assert (response.status_code, error["type"], error["code"]) == (409, "conflict_error", "rollout_active")
     assert api.get(config_path(config.pk)).json()["version_count"] == 1
-
-
-def test_every_path__another_projects_config__404(api: APIClient) -> None:
-    config = make_config(versions=1)
-    version = make_version(config)
-    intruder, path = api, config_path(config.pk)
-    for response in (
-        intruder.get(path),
-        intruder.put(path, {"name": "mine"}),
-        intruder.delete(path),
-        intruder.get(f"{path}/export"),
-        intruder.get(f"{path}/activations"),
-        intruder.post(f"{path}/activations/undo"),
-        intruder.get(f"{path}/versions"),
-        intruder.post(f"{path}/versions", {"system_prompt": "mine"}),
-        intruder.get(f"{path}/versions/{version.pk}"),
-        intruder.post(f"{path}/versions/{version.pk}/activate"),
-        intruder.get(f"{path}/versions/{version.pk}/diff/{version.pk}"),
-    ):
-        assert (response.status_code, response.json()["error"]["code"]) == (404, "prompt_config_not_found")
-    own = client_of(config.project).get(path).json()
-    assert (own["name"], own["version_count"], own["active_version_number"]) == (config.name, 2, 1)
 
 
 @pytest.mark.parametrize("config_id", ["0", "abc", "not-a-uuid"])

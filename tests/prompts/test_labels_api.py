@@ -11,7 +11,7 @@ from core.models import AuditEntry, Project
 from core.roles import Role
 from prompts.labels import remove_label, set_label
 from prompts.models import PromptConfig, PromptLabel, PromptLabelMove
-from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.core import make_staff
 from tests.factories.prompts import make_config
 
 pytestmark = pytest.mark.django_db
@@ -114,13 +114,6 @@ def test_label__config_deleted__goes_with_it(project: Project, api: APIClient, c
     assert api.delete(f"/api/llm/prompts/configs/{config.pk}").status_code == 204
     assert not PromptLabel.objects.exists()
     assert not PromptLabelMove.objects.exists()
-
-
-def test_label__of_another_project__is_unknown(config: PromptConfig) -> None:
-    other = client_of(make_project())
-
-    assert other.get(path(config)).status_code == 404
-    assert put(other, config, "production", 1).status_code == 404
 
 
 def test_services__without_an_api__say_the_same(project: Project, config: PromptConfig) -> None:

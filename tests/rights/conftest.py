@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from core.models import Project
-from core.roles import Role
+from core.roles import RIGHTS_OF, Right, Role
 from tests.factories.core import make_project, make_staff
+from tests.night import NIGHT
 from tests.openapi.conftest import Populated, offline, populated, rows
 
 __all__ = ["Populated", "offline", "populated", "rows"]
@@ -37,3 +40,10 @@ def signed_in(user: User) -> Client:
     client = Client(raise_request_exception=False)
     client.force_login(user)
     return client
+
+
+def opened_below(who: str, right: Right) -> bool:
+    """Returns whether the day leaves out to look if these people may do what the right is for: the role below may it,
+    and is asked. The night asks all."""
+    below = {role: lower for lower, role in pairwise(Role)} | {"superuser": Role.ADMINISTRATOR}
+    return not NIGHT and who in below and right in RIGHTS_OF[below[who]]

@@ -18,13 +18,26 @@ from core.errors import ApplicationError
 from core.models import Membership, Project
 from core.rights.asking import rights_in
 from core.rights.table import OPERATIONS, TOOLS
-from core.roles import PROJECT_RIGHTS, Right
+from core.roles import PROJECT_RIGHTS, Right, Role
 from gateway.prompt_fetch.endpoint import project_of_session
+from tests.factories.core import make_key, make_staff
 from tests.openapi.routes import Operation, channels_paths, operations
-from tests.rights.conftest import PEOPLE, Populated, person, signed_in
+from tests.openapi.test_successes import ask
+from tests.rights.conftest import PEOPLE, Populated, opened_below, person, signed_in
 
 # No rollback of a transaction restores what these operations delete.
 _FOR_GOOD = {"deleteSession", "deleteRequest"}
+# A path that names a row by an id. Others name what each project has, such as a provider, a model or a label.
+_ROW = re.compile(r"{\w*_id}")
+# Clients choose the ids of sessions and of requests that are scored, so that each project may have one of that name.
+_OF_CLIENTS = {
+    "listRequestScores",
+    "listSessionFeedback",
+    "addSessionFeedback",
+    "createFeedbackToken",
+    "sessionTelemetry",
+    "sessionTimeline",
+}
 
 
 def test_table__operations_of_the_document__all_have_a_line_and_no_other_has() -> None:
@@ -47,7 +60,10 @@ def test_operations__of_the_own_project__as_the_role_allows(
     rights, client = rights_in(user, own.pk), signed_in(user)
 
     wrong = [
-        problem for operation in _of_django() if (problem := _problem_of(client, operation, populated.known, rights))
+        problem
+        for operation in _of_django()
+        if not opened_below(who, operation.right)
+        and (problem := _problem_of(client, operation, populated.known, rights))
     ]
 
     assert not wrong
@@ -68,6 +84,47 @@ def test_operations__of_another_project__none_but_for_superusers(
 
     assert not wrong
     assert bool(rights_in(user, other.pk)) is (who == "superuser")
+
+
+def test_operations__by_nobody_or_for_another_project__refused(
+    own: Project, other: Project, populated: Populated, offline: None
+) -> None:
+    nobody, owner = Client(raise_request_exception=False), Client(headers=populated.headers)
+    wrong = []
+    for operation in _of_django():
+        if operation.right is Right.KEY:
+            continue
+        found = [
+            _asked(nobody, operation, populated.known, headers={"X-Project-Id": str(own.pk)}),
+            _asked(owner, operation, populated.known, f"?project_id={other.pk}"),
+        ]
+        if found != [(401, ""), (403, "project_mismatch")]:
+            wrong.append(f"{operation.id}: {found}")
+
+    assert not wrong
+
+
+def test_operations__of_rows_of_another_project__not_found(
+    own: Project, other: Project, populated: Populated, offline: None
+) -> None:
+    """A key that manages another project calls each operation whose path names a row, with a body that succeeds for the
+    row's own project, and each one that lists."""
+    make_staff(Role.EDITOR, other, name="scorer")
+    stranger = Client(headers={"Authorization": f"Bearer {make_key(other)[1]}", "X-Project-Id": str(other.pk)})
+    ids = {value for value in populated.known.values() if len(str(value)) == len(str(own.pk))}
+    assert len(ids) > 20
+    wrong = []
+    for operation in _of_django():
+        if operation.id in _OF_CLIENTS or not (_ROW.search(operation.path) or operation.method == "get"):
+            continue
+        with transaction.atomic():
+            answer = ask(stranger, operation, {**populated.known, "project_id": str(other.pk)})
+            transaction.set_rollback(True)
+        shown = [] if answer.streaming else [one for one in ids if one in answer.content.decode()]
+        if shown or (_ROW.search(operation.path) and answer.status_code != 404):
+            wrong.append(f"{operation.id}: {answer.status_code} {shown}")
+
+    assert not wrong
 
 
 @pytest.mark.parametrize("who", PEOPLE)
@@ -109,27 +166,34 @@ def _of_django() -> list[Operation]:
 
 def _problem_of(client: Client, operation: Operation, known: dict[str, Any], rights: frozenset[Right]) -> str:
     """Returns the problem of the answer; empty when there is none."""
+    status, code = _asked(client, operation, known, headers={"X-Project-Id": known["project_id"]})
+    at = f"{operation.id} ({operation.right}): {status}"
+    if operation.right is Right.KEY:
+        return "" if status == 401 else f"{at}, a session of the admin opened what is for keys"
+    refused = (status, code) == (403, "permission_denied")
+    if operation.right not in rights:
+        return "" if refused else f"{at}, where the table denies"
+    # With the right, an operation may still refuse a row for a reason of its own, as the comment of somebody else.
+    return f"{at}, where the table allows" if refused or status == 401 or status >= 500 else ""
+
+
+def _asked(
+    client: Client, operation: Operation, known: dict[str, Any], query: str = "", headers: dict[str, str] | None = None
+) -> tuple[int, str]:
+    """Returns status and code of the answer to an empty body, and undoes what the call has changed."""
     if operation.id in _FOR_GOOD:
         known = {**known, "session_id": "gone", "request_id": uuid4()}
     path = re.sub(r"{(\w+)}", lambda name: str(known[name[1]]), operation.path)
     with transaction.atomic():
         answer = client.generic(
             operation.method.upper(),
-            path,
+            path + query,
             "" if operation.method == "get" else "{}",
-            content_type="application/json",
-            headers={"X-Project-Id": known["project_id"]},
+            content_type=next(iter(operation.described.get("requestBody", {}).get("content", {})), "application/json"),
+            headers=headers or {},
         )
         transaction.set_rollback(True)
-    status = answer.status_code
-    at = f"{operation.id} ({operation.right}): {status}"
-    if operation.right is Right.KEY:
-        return "" if status == 401 else f"{at}, a session of the admin opened what is for keys"
-    refused = status == 403 and answer.json()["error"]["code"] == "permission_denied"
-    if operation.right not in rights:
-        return "" if refused else f"{at}, where the table denies"
-    # With the right, an operation may still refuse a row for a reason of its own, as the comment of somebody else.
-    return f"{at}, where the table allows" if refused or status == 401 or status >= 500 else ""
+    return answer.status_code, answer.json()["error"]["code"] if answer.status_code == 403 else ""
 
 
 def _chat(client: Client, project: Project) -> dict[str, Any]:

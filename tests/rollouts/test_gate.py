@@ -324,12 +324,6 @@ def test_override__without_a_reason__400_naming_it(api: Api, move: str, reason: 
     assert api.get(rollout_id)["status"] == "pending"
 
 
-@pytest.mark.parametrize("value", ["yes", 1, None, [], {"a": 1}])
-def test_override__no_boolean__400_naming_it(api: Api, value: Any) -> None:
-    response = api.move(gated(api), "start", override_gate=value, reason="Sure.")
-    assert (response.status_code, list(response.json()["error"]["details"])) == (400, ["override_gate"])
-
-
 @pytest.mark.parametrize("move", ["pause", "promote", "rollback"])
 def test_override__of_a_transition_without_gate__400_unknown_field(api: Api, move: str) -> None:
     response = api.move(gated(api), move, override_gate=True, reason="Sure.")
@@ -340,12 +334,7 @@ def test_override__of_a_transition_without_gate__400_unknown_field(api: Api, mov
     ("fields", "named"),
     [
         ({"gate": "shadow"}, "shadow"),
-        ({"gate": "unheard-of"}, "gate"),
         ({"gate": None}, "gate"),
-        ({"gate": True}, "gate"),
-        ({"gate": {"kind": "experiment"}}, "gate"),
-        ({"gate": "experiment", "gate_dataset_id": "x"}, "gate_dataset_id"),
-        ({"gate": "experiment", "gate_dataset_id": 7}, "gate_dataset_id"),
         ({"gate": "experiment", "gate_dataset_id": str(uuid4())}, "gate_dataset_id"),
         ({"gate_dataset_id": str(uuid4())}, "gate_dataset_id"),
     ],

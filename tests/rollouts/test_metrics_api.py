@@ -24,7 +24,7 @@ from rollouts.states import Stage
 from rollouts.verdicts.evaluate import evaluate_rollout
 from tests.factories.analytics import make_entry, store_as_of_then
 from tests.factories.rollouts import make_rollout
-from tests.rollouts.conftest import PATH, Api, new_api
+from tests.rollouts.conftest import PATH, Api
 from tests.rollouts.replay import replayed_figures
 from tests.rollouts.request_log import begun, this_minute
 
@@ -285,12 +285,6 @@ def test_usual_values__day_before__known_from_the_first_minute(api: Api, spool: 
     assert sum(state["cost"]["values"].values()) == 200
     # The share of unanswered requests is the config's, whatever version was active.
     assert (state["usual"]["requests"], state["usual"]["unanswered"]) == (220, 20)
-
-
-def test_metrics__another_projects__404(api: Api) -> None:
-    foreign = make_rollout(new_api().config)
-    response = api.client.get(f"{PATH}/{foreign.pk}/metrics")
-    assert (response.status_code, response.json()["error"]["code"]) == (404, "rollout_not_found")
 
 
 def test_metrics__analytics_away__503(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

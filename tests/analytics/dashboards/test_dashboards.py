@@ -141,7 +141,6 @@ def test_charts__moved_and_removed__stand_without_gaps(ann: Member) -> None:
 @pytest.mark.parametrize(
     ("chart", "field"),
     [
-        ({"kind": "pie"}, "kind"),
         ({"figures": []}, "figures"),
         ({"figures": ["error_count"] * 2}, "figures"),
         ({"figures": ["guesses"]}, "figures"),
@@ -154,7 +153,6 @@ def test_charts__moved_and_removed__stand_without_gaps(ann: Member) -> None:
         ({"group_by": "metadata"}, "tag"),
         ({"filters": {"weather": "rain"}}, "filters.weather"),
         ({"filters": {"min_latency_ms": "slow"}}, "filters.min_latency_ms"),
-        ({"title": ""}, "title"),
     ],
 )
 def test_chart__that_cannot_be_shown__is_refused_by_name(ann: Member, chart: dict[str, Any], field: str) -> None:

@@ -11,7 +11,6 @@ from asgiref.sync import async_to_sync
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from analytics.datasets.items import ROLES
@@ -173,14 +172,6 @@ def test_import__ten_thousand_lines__are_one_version_and_one_more_is_refused(api
     assert len(exported(api, dataset).splitlines()) == 10_000
     full = take(api, dataset, lines_of(item_body()))
     assert (full.status_code, full.json()["error"]["code"]) == (409, "dataset_full")
-
-
-def test_import__larger_than_a_file_may_be__413(api: APIClient, project: Project, settings: Settings) -> None:
-    settings.DATASET_FILE_BYTES = 1_024
-
-    answer = take(api, make_dataset(project, items=0), lines_of(item_body("x" * 1_024)))
-
-    assert answer.status_code == 413
 
 
 def test_import__only_new__leaves_out_what_the_set_has(api: APIClient, project: Project) -> None:

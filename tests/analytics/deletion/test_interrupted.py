@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from core.models import Project
 from tests.analytics.deletion import deleting
 from tests.analytics.deletion.deleting import SESSION, entry, path_of, soon
 from tests.factories.analytics import store
+from tests.night import cases
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -47,8 +49,13 @@ def test_records__that_arrive_after_the_deletion__go_too_and_later_requests_stay
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("when", ["before", "after"])
+# What is broken off after a step is as what is broken off before the next one, which is for the day.
+BREAKS = cases(
+    list(product(STEPS, ("before", "after"))), by_day=[*((step, "before") for step in STEPS), (STEPS[-1], "after")]
+)
+
+
+@pytest.mark.parametrize(("step", "when"), BREAKS)
 def test_deletion__broken_off_at_any_step__is_finished_by_the_task(
     api: APIClient,
     project: Project,

@@ -263,13 +263,3 @@ def test_figures__of_one_operation__equal_plain_computation_without_the_others(
         assert get("cost/daily", **parameters)["results"] == reference.daily_costs(chosen, begin, end), (begin, end)
         assert get("cost/by-model", **parameters)["results"] == reference.model_costs(chosen), (begin, end)
         assert get("errors", **parameters)["results"] == reference.errors(chosen), (begin, end)
-
-
-@pytest.mark.parametrize(
-    "path", ["overview", "totals", "users", "models", "cost/daily", "cost/by-model", "usage", "errors"]
-)
-def test_figures__of_an_operation_that_there_is_not__400_naming_it(api: Api, path: str) -> None:
-    answer = api[0].get(f"/api/llm/metrics/{path}", {"operation": "chats"})
-
-    assert answer.status_code == 400
-    assert "operation" in answer.json()["error"]["details"]

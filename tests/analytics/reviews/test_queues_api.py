@@ -69,10 +69,6 @@ def test_queue__of_a_filter__holds_what_matches_once_and_the_same_again(
 @pytest.mark.parametrize(
     ("values", "field"),
     [
-        ({"name": ""}, "name"),
-        ({"score_name": None}, "score_name"),
-        ({"kind": "stars"}, "kind"),
-        ({"sample_size": 2_001}, "sample_size"),
         ({"filter": {"user": "ann"}}, "filter.user"),
         ({"filter": {"min_latency_ms": "fast"}}, "min_latency_ms"),
         ({"filter": {"user_id": "nobody"}}, "filter"),
@@ -80,9 +76,7 @@ def test_queue__of_a_filter__holds_what_matches_once_and_the_same_again(
         ({"kind": "category", "labels": ["only"]}, "labels"),
         ({"kind": "category", "labels": ["a", "a"]}, "labels"),
         ({"kind": "number", "minimum": 5, "maximum": 5}, "maximum"),
-        ({"kind": "number", "maximum": 101}, "maximum"),
         ({"minimum": 1}, "minimum"),
-        ({"colour": "red"}, "colour"),
     ],
 )
 def test_queue__bad_body__400_naming_the_field(api: APIClient, values: dict[str, Any], field: str) -> None:
@@ -247,33 +241,6 @@ def test_close__queue__takes_no_more_scores(project: Project) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "review_queue_closed")
     assert [row["name"] for row in ann.get(URL, {"state": "closed"}).json()["results"]] == [queue.name]
     assert ann.get(URL, {"state": "open"}).json()["count"] == 0
-
-
-def test_rights__reader_without_content__sees_queues_and_scores_nothing(project: Project) -> None:
-    queue = make_queue(project)
-    reader = person_of(project, Role.READER_WITHOUT_CONTENT)
-
-    assert reader.get(URL).json()["count"] == 1
-    assert reader.get(path_of(queue, "items")).json()["count"] == 3
-    assert reader.post(path_of(queue, "next"), {}, format="json").status_code == 403
-    assert score(reader, queue, str(queue.items.first().pk), score_value=1).status_code == 403  # type: ignore[union-attr]  # it has three
-
-
-def test_queue__of_another_project__404_everywhere(api: APIClient) -> None:
-    queue = make_queue(make_project())
-    item = str(queue.items.values_list("pk", flat=True)[0])
-
-    answers = [api.get(path_of(queue)), api.get(path_of(queue, "items")), api.get(path_of(queue, "agreement"))]
-    answers += [api.post(path_of(queue, verb), {}, format="json") for verb in ("close", "next")]
-    answers += [
-        api.post(path_of(queue, "assign"), {"assignee": ""}, format="json"),
-        score(api, queue, item, score_value=1),
-        api.post(path_of(queue, "items", item, "skip"), {}, format="json"),
-    ]
-
-    assert {answer.status_code for answer in answers} == {404}
-    assert {answer.json()["error"]["code"] for answer in answers} == {"review_queue_not_found"}
-    assert api.get(URL).json()["count"] == 0
 
 
 def test_item__unknown__404(api: APIClient, project: Project) -> None:

@@ -204,9 +204,3 @@ def test_feedback__by_what_it_is_about__equal_plain_arithmetic(
     beyond = api.get(FEEDBACK_URL, {"group_by": group_by, "offset": "50"}).json()
     assert (page["results"], page["count"], page["group_by"]) == (found[1:2], len(found), group_by)
     assert (beyond["results"], beyond["count"]) == ([], len(found))
-
-
-def test_feedback__by_something_else__names_the_field(api: APIClient) -> None:
-    answer = api.get(FEEDBACK_URL, {"group_by": "evaluator_type"})
-
-    assert (answer.status_code, list(answer.json()["error"]["details"])) == (400, ["group_by"])

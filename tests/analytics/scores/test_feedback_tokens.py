@@ -106,14 +106,6 @@ def test_token__person__with_the_right_to_give_feedback(project: Project) -> Non
         assert answer.status_code == status
 
 
-@pytest.mark.parametrize("seconds", [59, 86_401, "60", 60.5, True])
-def test_token__lifetime_that_is_none__names_the_field(server: APIClient, seconds: Any) -> None:
-    answer = server.post(TOKEN_URL, {"expires_in": seconds})
-
-    assert answer.status_code == 400
-    assert list(answer.json()["error"]["details"]) == ["expires_in"]
-
-
 @given(data=st.data())
 def test_token__changed_in_any_character__is_no_token(data: st.DataObject) -> None:
     project_id = Project().pk

@@ -96,8 +96,7 @@ FIELDS = {
 }
 
 
-@pytest.mark.parametrize("group_by", KEYS)
-def test_scores__grouped__equal_plain_arithmetic(api: APIClient, project: Project, spool: Path, group_by: str) -> None:
+def test_scores__grouped__equal_plain_arithmetic(api: APIClient, project: Project, spool: Path) -> None:
     chance = random.Random(7)
     configs, rollout = [str(uuid4()), str(uuid4())], str(uuid4())
     entries = [
@@ -125,25 +124,27 @@ def test_scores__grouped__equal_plain_arithmetic(api: APIClient, project: Projec
         for _ in range(200)
     ]
     copy_due()
-    expected: defaultdict[tuple[Any, ...], list[float]] = defaultdict(list)
-    for score in scores:
-        key = KEYS[group_by](requests.get(score.request_id), score)
-        expected[score.score_name, *key].append(score.score_value)
 
-    found: list[dict[str, Any]] = []
-    while True:
-        page = results(api.get(URL, {"group_by": group_by, "limit": "7", "offset": str(len(found))}))
-        found += page
-        if len(page) < 7:
-            break
+    for group_by in KEYS:
+        expected: defaultdict[tuple[Any, ...], list[float]] = defaultdict(list)
+        for score in scores:
+            key = KEYS[group_by](requests.get(score.request_id), score)
+            expected[score.score_name, *key].append(score.score_value)
 
-    assert api.get(URL, {"group_by": group_by}).json()["count"] == len(found) == len(expected)
-    for entry in found:
-        values = expected.pop((entry["score_name"], *(entry[name] for name in FIELDS[group_by])))
-        assert entry["count"] == len(values)
-        assert entry["mean"] == pytest.approx(fmean(values), rel=1e-12)
-        assert (entry["min"], entry["max"]) == (min(values), max(values))
-    assert not expected
+        found: list[dict[str, Any]] = []
+        while True:
+            page = results(api.get(URL, {"group_by": group_by, "limit": "7", "offset": str(len(found))}))
+            found += page
+            if len(page) < 7:
+                break
+
+        assert api.get(URL, {"group_by": group_by}).json()["count"] == len(found) == len(expected), group_by
+        for entry in found:
+            values = expected.pop((entry["score_name"], *(entry[name] for name in FIELDS[group_by])))
+            assert entry["count"] == len(values)
+            assert entry["mean"] == pytest.approx(fmean(values), rel=1e-12)
+            assert (entry["min"], entry["max"]) == (min(values), max(values))
+        assert not expected, group_by
 
 
 def test_scores__filters_and_range__keep_what_matches(api: APIClient, project: Project) -> None:
@@ -191,27 +192,6 @@ def test_scores__many_labels__the_most_frequent_are_shown(api: APIClient, projec
     assert entry["distribution"][:2] == [{"label": "l59", "count": 2}, {"label": "l00", "count": 1}]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "field"),
-    [
-        ({"group_by": "user"}, "group_by"),
-        ({"group_by": "day "}, "group_by"),
-        ({"score_type": "x"}, "score_type"),
-        ({"score_name": "a\x00"}, "score_name"),
-        ({"score_name": "x" * 101}, "score_name"),
-        ({"start_date": "2026-02-01", "end_date": "2026-01-01"}, "end_date"),
-        ({"start_date": "1026-02-01"}, "start_date"),
-        ({"limit": "0"}, "limit"),
-        ({"offset": str(2**63)}, "offset"),
-    ],
-)
-def test_scores__bad_parameter__400_naming_it(api: APIClient, parameters: dict[str, str], field: str) -> None:
-    answer = api.get(URL, parameters)
-
-    assert answer.status_code == 400
-    assert list(answer.json()["error"]["details"]) == [field]
-
-
 @pytest.mark.parametrize("url", [URL, FEEDBACK_URL])
 def test_metrics__store_away__503_but_scores_are_still_taken(api: APIClient, project: Project, url: str) -> None:
     with store_away():
@@ -222,11 +202,6 @@ def test_metrics__store_away__503_but_scores_are_still_taken(api: APIClient, pro
 
     assert answer.status_code == 503
     assert answer.json()["error"]["type"] == "service_unavailable_error"
-
-
-@pytest.mark.parametrize("url", [URL, FEEDBACK_URL])
-def test_metrics__another_projects_id__403(api: APIClient, url: str) -> None:
-    assert api.get(url, {"project_id": str(make_project().pk)}).status_code == 403
 
 
 def test_feedback__by_day__equal_plain_arithmetic(api: APIClient, project: Project) -> None:

@@ -12,7 +12,6 @@ from rest_framework.test import APIClient
 from analytics.models import TraceDestination
 from analytics.trace_export.destinations import headers_of
 from core.models import AuditEntry, Project
-from tests.factories.core import make_project
 from tests.fakes.collector import PROTOBUF, Collector, Reply, rejecting
 
 pytestmark = pytest.mark.django_db
@@ -94,13 +93,10 @@ def test_post__a_name_again__conflict(api: APIClient) -> None:
 @pytest.mark.parametrize(
     ("values", "field"),
     [
-        ({"name": ""}, "name"),
-        ({"name": "x" * 101}, "name"),
         ({"endpoint": "collector"}, "endpoint"),
         ({"endpoint": "ftp://collector.example.com"}, "endpoint"),
         ({"endpoint": "https://user:secret@collector.example.com"}, "endpoint"),
         ({"endpoint": "https://collector.example.com/v1/traces?key=1"}, "endpoint"),
-        ({"headers": []}, "headers"),
         ({"headers": {"a b": "c"}}, "headers"),
         ({"headers": {"content-type": "text/plain"}}, "headers.content-type"),
         ({"headers": {"idempotency-key": "1"}}, "headers.idempotency-key"),
@@ -108,9 +104,6 @@ def test_post__a_name_again__conflict(api: APIClient) -> None:
         ({"headers": {"authorization": "****"}}, "headers.authorization"),
         ({"sampling_ratio": 0}, "sampling_ratio"),
         ({"sampling_ratio": 1.5}, "sampling_ratio"),
-        ({"sampling_ratio": "0.5"}, "sampling_ratio"),
-        ({"include_content": "yes"}, "include_content"),
-        ({"protocol": "grpc"}, "protocol"),
     ],
 )
 def test_post__bad_value__names_its_field(api: APIClient, values: dict[str, Any], field: str) -> None:
@@ -146,14 +139,6 @@ def test_patch__another_host__needs_the_headers_again(api: APIClient) -> None:
     assert api.patch(one, {"endpoint": "http://127.0.0.1:9/other"}).status_code == 200
     moved = api.patch(one, {"endpoint": "http://127.0.0.1:10", "headers": {"authorization": SECRET}})
     assert moved.json()["endpoint"] == "http://127.0.0.1:10/v1/traces"
-
-
-def test_destinations_of_another_project__not_found(api: APIClient) -> None:
-    row = TraceDestination.objects.create(project=make_project(), name="theirs", endpoint="https://example.com")
-    one = f"{PATH}/{row.pk}"
-    for answer in (api.get(one), api.patch(one, {"name": "x"}), api.delete(one), api.post(f"{one}/test")):
-        assert answer.status_code == 404
-    assert api.get(PATH).json()["count"] == 0
 
 
 def test_test__collector_takes_the_span__ok_with_its_trace(api: APIClient, destination: Collector) -> None:

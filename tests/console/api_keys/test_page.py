@@ -16,8 +16,7 @@ from django.utils import timezone
 from core.keys.services import find_key, hash_key, revoke_key
 from core.models import ApiKey, AuditEntry, Project
 from core.rights.scopes import DESCRIPTIONS
-from core.roles import Role
-from tests.console.conftest import sent, shown, signed_in, text_of
+from tests.console.conftest import sent, shown, text_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 
@@ -217,11 +216,3 @@ def test_revoke__own_and_another_project_s__only_the_own(administrator: Client, 
     assert own.revoked_at is not None
     assert other.revoked_at is None
     assert "revoked" in shown(administrator, project, PATH)
-
-
-@pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMINISTRATOR])
-def test_page__lower_roles__403(project: Project, role: Role) -> None:
-    client = signed_in(project, role)
-
-    assert client.get(PATH, {"project": str(project.pk)}).status_code == 403
-    assert sent(client, project, PATH, name="x", scopes=["gateway"]).status_code == 403

@@ -51,15 +51,6 @@ def test_page__reader__sees_limits_with_links_to_requests_and_no_form(project: P
     assert ">Change</a>" not in text
 
 
-def test_form__reader__is_refused(project: Project) -> None:
-    row = make(project)
-    client = signed_in(project, Role.READER)
-
-    assert sent(client, project, PATH, user_id="bob", action="save").status_code == 403
-    assert client.post(f"{PATH}?project={project.pk}&limit={row.pk}", {"action": "remove"}).status_code == 403
-    assert list(list_limits(project.pk)) == [row]
-
-
 def test_form__administrator__makes_changes_and_removes(administrator: Client, project: Project) -> None:
     given = {"monthly_budget_usd": "2.5", "rate_limit_rpm": "10", "max_concurrent_requests": "3", "action": "save"}
     assert sent(administrator, project, PATH, user_id=NAME, **given).status_code == 302

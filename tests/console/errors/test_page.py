@@ -15,10 +15,8 @@ from analytics.clickhouse import client as store_client
 from analytics.errors import AnalyticsUnavailableError
 from console.errors import page as page
 from core.models import Project
-from core.roles import Role
 from tests.console.pages import shown
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import make_project, make_staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -126,9 +124,3 @@ def test_errors__store_away__frame_and_message(
 
     assert text.count("The analytics store does not answer.") == 3
     assert "data-retry" in text
-
-
-def test_errors__person_without_a_role__nothing(client: Client, project: Project) -> None:
-    client.force_login(make_staff(Role.READER, make_project()))
-
-    assert client.get(PATH, {"project": str(project.pk)}).status_code in (403, 404)

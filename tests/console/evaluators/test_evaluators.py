@@ -213,10 +213,6 @@ def test_reader__sees_the_definition_and_changes_nothing(project: Project, clien
     assert client.get(NEW, {"project": str(project.pk), "kind": "judge"}).status_code in (403, 404)
 
 
-def test_evaluator__of_another_project__is_not_found(editor: Client, project: Project) -> None:
-    assert editor.get(page(make_evaluator(make_project()))).status_code in (403, 404)
-
-
 @pytest.fixture
 def ann(scene: Scene, client: Client) -> Client:
     client.force_login(make_staff(Role.EDITOR, scene.project, name="ann"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -201,7 +200,3 @@ def test_experiment__markup_in_an_answer__is_shown_as_text(ann: Client, scene: S
     run_all()
 
     assert "<script>alert" not in shown(ann, page(made["id"]), scene.project)
-
-
-def test_experiment__of_nobody__is_not_there(ann: Client, scene: Scene) -> None:
-    assert ann.get(page(UUID(int=1))).status_code == 404

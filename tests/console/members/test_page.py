@@ -71,12 +71,3 @@ def test_member__of_another_project__not_touched(administrator: Client, project:
     sent(administrator, project, PATH, action="remove", member=row.pk)
 
     assert Membership.objects.filter(pk=row.pk).exists()
-
-
-@pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMINISTRATOR])
-def test_page__lower_roles__403(project: Project, role: Role) -> None:
-    client = Client()
-    client.force_login(make_staff(role, project))
-
-    assert client.get(PATH, {"project": str(project.pk)}).status_code == 403
-    assert sent(client, project, PATH, action="add", username="x", role="reader").status_code == 403

@@ -28,13 +28,6 @@ def test_page__reader__sees_groups_and_no_form(project: Project) -> None:
     assert 'name="members"' not in text
 
 
-def test_form__reader__is_refused(project: Project) -> None:
-    given = {"name": "fast", "strategy": "ordered", "members": "gpt-4o", "action": "save"}
-
-    assert sent(signed_in(project, Role.READER), project, PATH, **given).status_code == 403
-    assert not list_groups(project.pk).exists()
-
-
 def test_form__administrator__makes_changes_and_deletes(administrator: Client, project: Project) -> None:
     given = {"strategy": "weighted", "members": "openai/gpt-4o-mini 3\n\ngroq/llama-3.3-70b", "action": "save"}
     assert sent(administrator, project, PATH, name="fast", **given).status_code == 302

@@ -162,8 +162,3 @@ def test_page__reader__reads_and_sends_nothing(project: Project, client: Client)
         assert send(client, project, path, action="pause").status_code == 403
     row.refresh_from_db()
     assert row.state == "active"
-
-
-def test_page__of_another_project__is_not_there(editor: Client) -> None:
-    row = make_online_evaluation(make_evaluator(make_project()))
-    assert editor.get(f"{page(row)}?range=24h").status_code == 404

@@ -8,11 +8,10 @@ import pytest
 from django.test import Client
 
 from core.models import Project
-from core.roles import Role
 from prompts.models import PromptConfig, PromptVersion
 from tests.console.pages import text_of
 from tests.console.prompts.conftest import shown
-from tests.factories.core import client_of, make_staff
+from tests.factories.core import client_of
 from tests.factories.prompts import make_version
 
 NEW = "/admin/prompts/new/"
@@ -135,14 +134,6 @@ def test_check__typed_text__findings_of_the_api_and_differences(
     if not fragment:
         assert 'value="tone"' in text
     assert PromptVersion.objects.count() == 2
-
-
-def test_editor__reader__403(client: Client, config: PromptConfig) -> None:
-    client.force_login(make_staff(Role.READER, config.project))
-
-    assert client.get(edit(config)).status_code == 403
-    assert client.get(new(config.project)).status_code == 403
-    assert client.post(edit(config), body()).status_code == 403
 
 
 def test_editor__a_rollout_runs__saves_without_activating(editor: Client, config: PromptConfig) -> None:

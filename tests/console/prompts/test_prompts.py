@@ -26,7 +26,7 @@ from rollouts.services import roll_back_rollout
 from tests.console.pages import text_of
 from tests.console.prompts.conftest import shown
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import client_of, make_project, make_staff
+from tests.factories.core import client_of, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 
@@ -211,15 +211,6 @@ def test_prompt__answers_rated_bad__share_by_version(
 
     assert "25.0% (1 of 4)" in page and "0.0% (0 of 1)" in page
     assert "0 of 1 so far" in today
-
-
-@pytest.mark.usefixtures("no_store")
-def test_prompt__of_another_project__is_not_there(editor: Client, config: PromptConfig) -> None:
-    foreign = make_config(make_project(), versions=1)
-
-    assert editor.get(page_of(foreign)).status_code in (403, 404)
-    assert editor.post(page_of(foreign), {"action": "undo"}).status_code in (403, 404)
-    assert editor.get(f"{LIST}{config.project_id}/").status_code == 404
 
 
 def test_prompt__label_made_moved_and_removed__with_reason_and_actor(editor: Client, config: PromptConfig) -> None:

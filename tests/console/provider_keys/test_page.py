@@ -10,10 +10,9 @@ from django.test import Client
 from pytest_django import Settings
 
 from core.models import AuditEntry, Project
-from core.roles import Role
 from integrations.access.credentials import credentials_of
 from integrations.models import ProviderIntegration
-from tests.console.conftest import shown, signed_in, text_of
+from tests.console.conftest import shown, text_of
 from tests.fakes.cheap_calls import cheap_call
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
@@ -179,12 +178,3 @@ def test_page__unknown_provider__says_so_on_the_list(administrator: Client, proj
 
 def test_pages__none_stored__404(administrator: Client, project: Project) -> None:
     assert _sent(administrator, project, "openai", action="remove").status_code == 404
-
-
-@pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMINISTRATOR])
-def test_pages__lower_roles__403(project: Project, role: Role) -> None:
-    client = signed_in(project, role)
-
-    assert client.get(LIST, {"project": str(project.pk)}).status_code == 403
-    assert client.get(ONE, {"project": str(project.pk), "provider": "openai"}).status_code == 403
-    assert _sent(client, project, "openai", api_key=GOOD, action="save").status_code == 403

@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client as store_client
 from analytics.errors import AnalyticsUnavailableError
 from analytics.models import Score
-from analytics.request_log.record import AttemptRecord, Outcome
+from analytics.request_log.record import AttemptRecord, Outcome, SpoolEntry
 from analytics.scores.services import record_feedback
 from core.http.addresses import public_url
 from core.models import Project
@@ -46,18 +46,22 @@ ANSWER = {"choices": [{"message": {"role": "assistant", "content": "It is 4 degr
 
 def stored(spool: Path, project: Project, **values: Any) -> str:
     """Stores a request and returns its id."""
+    made = made_entry(project, **values)
+    store(spool, made)
+    return made.record.request_id
+
+
+def made_entry(project: Project, **values: Any) -> SpoolEntry:
     defaults = {
         "attempts": (FAILED, SERVED), "latency_ms": 3650, "fallback_used": True, "cost_usd": "0.0031000000",
         "prompt_tokens": 1000, "completion_tokens": 234, "session_id": "chat/1", "user_id": "ann-7",
     }  # fmt: skip
-    made = make_entry(
+    return make_entry(
         json.dumps({"model": "m", "messages": MESSAGES, "temperature": 0.5}).encode(),
         json.dumps(ANSWER).encode(),
         project_id=str(project.pk),
         **{**defaults, **values},
     )
-    store(spool, made)
-    return made.record.request_id
 
 
 def signed_in(project: Project, role: Role = Role.ADMINISTRATOR) -> Client:
@@ -125,30 +129,29 @@ def test_request__refused_by_a_guardrail__said_in_the_sentence(api: APIClient, p
     assert "Refused by the guardrail pii before any provider was asked; $0." in page(project, request_id)
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ({"outcome": Outcome.CANCELLED, "attempts": (), "latency_ms": 900}, "the client disconnected after 900 ms"),
-        ({"outcome": Outcome.INTERRUPTED, "attempts": ()}, "the worker stopped 3.6 s after the request arrived"),
-        ({"cache_status": "hit", "attempts": (), "latency_ms": 3}, "answered from the cache in 3 ms"),
-        ({"attempts": (FAILED,) * 5 + (SERVED,)}, "2 more attempts failed, anthropic answered in 2.4 s"),
-        (
-            {"outcome": Outcome.ERROR, "status_code": 503, "error_code": "no_provider", "attempts": (FAILED,)},
-            "openai answered 503 after 1.2 s, the client got 503 no_provider",
-        ),
-        (
-            {"attempts": (AttemptRecord("groq", "m", 0, "circuit_open"), SERVED)},
-            "groq was passed over, its circuit being open, anthropic answered in 2.4 s",
-        ),
-        ({"is_stream": True, "ttft_ms": 1900}, "anthropic answered in 2.4 s, its first token after 650 ms"),
-    ],
-)
-def test_summary__each_way_to_end__in_words(
-    api: APIClient, project: Project, spool: Path, values: dict[str, Any], expected: str
-) -> None:
-    request_id = stored(spool, project, **values)
+_ENDS: list[tuple[dict[str, Any], str]] = [
+    ({"outcome": Outcome.CANCELLED, "attempts": (), "latency_ms": 900}, "the client disconnected after 900 ms"),
+    ({"outcome": Outcome.INTERRUPTED, "attempts": ()}, "the worker stopped 3.6 s after the request arrived"),
+    ({"cache_status": "hit", "attempts": (), "latency_ms": 3}, "answered from the cache in 3 ms"),
+    ({"attempts": (FAILED,) * 5 + (SERVED,)}, "2 more attempts failed, anthropic answered in 2.4 s"),
+    (
+        {"outcome": Outcome.ERROR, "status_code": 503, "error_code": "no_provider", "attempts": (FAILED,)},
+        "openai answered 503 after 1.2 s, the client got 503 no_provider",
+    ),
+    (
+        {"attempts": (AttemptRecord("groq", "m", 0, "circuit_open"), SERVED)},
+        "groq was passed over, its circuit being open, anthropic answered in 2.4 s",
+    ),
+    ({"is_stream": True, "ttft_ms": 1900}, "anthropic answered in 2.4 s, its first token after 650 ms"),
+]
 
-    assert expected in api.get(f"/api/llm/requests/{request_id}").json()["summary"]
+
+def test_summary__each_way_to_end__in_words(api: APIClient, project: Project, spool: Path) -> None:
+    given = [made_entry(project, **values) for values, _ in _ENDS]
+    store(spool, *given)
+
+    for made, (_, expected) in zip(given, _ENDS, strict=True):
+        assert expected in api.get(f"/api/llm/requests/{made.record.request_id}").json()["summary"]
 
 
 def test_request__reader_without_content__no_texts(project: Project, spool: Path) -> None:

@@ -296,13 +296,6 @@ def test_form__prompt_of_another_project__404(editor: Client, project: Project) 
         assert editor.get(PATH, {"project": str(project.pk), "config": config}).status_code == 404
 
 
-@pytest.mark.parametrize("role", [Role.READER_WITHOUT_CONTENT, Role.READER, None])
-def test_form__may_not_edit__403(client: Client, config: PromptConfig, role: Role | None) -> None:
-    client.force_login(make_staff(role, config.project))
-    assert client.get(PATH, {"project": str(config.project_id)}).status_code == 403
-    assert sent(client, config).status_code == 403
-
-
 def test_form__evaluators__are_those_of_matched_samples(editor: Client, config: PromptConfig) -> None:
     assert "No evaluator has one yet." in shown(editor, config)
     evaluator = make_evaluator(config.project, name="<b>Accurate</b>")

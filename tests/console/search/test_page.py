@@ -137,12 +137,6 @@ def test_search__nothing_typed__says_what_can_be(reader: Client, project: Projec
     assert b"Type an id" in b"".join(answer.streaming_content)  # type: ignore[attr-defined]
 
 
-def test_search__no_role__403(client: Client, project: Project) -> None:
-    client.force_login(make_staff(None, name="nobody"))
-
-    assert search(client, project, "x").status_code == 403
-
-
 def test_search__store_away__frame_and_message(reader: Client, project: Project) -> None:
     with store_away():
         text = shown(reader, project, "parcel")

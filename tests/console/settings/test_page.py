@@ -10,14 +10,13 @@ from django.test import Client
 from console.settings.page import SettingsPage
 from console.settings_form.form import field_name, settings_of
 from core.models import AuditEntry, Project
-from core.roles import Role
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.project_settings.declaration import parts
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.project_settings.settings import ProjectSettings
 from gateway.selectors import project_settings
 from gateway.services import replace_settings
-from tests.console.conftest import sent, shown, signed_in, text_of
+from tests.console.conftest import sent, shown, text_of
 from tests.factories.settings import make_settings
 
 pytestmark = pytest.mark.django_db
@@ -152,12 +151,3 @@ def test_notice__texts_are_kept__said_until_they_are_not(administrator: Client, 
     assert "whatever personal data they hold" in shown(administrator, project, PATH)
     replace_settings(project_id=project.pk, values={"log_content": False}, actor="x")
     assert "whatever personal data they hold" not in shown(administrator, project, PATH)
-
-
-@pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMINISTRATOR])
-def test_page__lower_roles__403(project: Project, role: Role) -> None:
-    client = signed_in(project, role)
-
-    assert client.get(PATH, {"project": str(project.pk)}).status_code == 403
-    assert sent(client, project, PATH, action="review").status_code == 403
-    assert sent(client, project, PATH, restore="1").status_code == 403

@@ -151,9 +151,6 @@ def test_filters__each__narrow_the_list(api: APIClient) -> None:
     assert _entries(api, actor="ann") == []
     assert _entries(api, via="page") == []
     assert _entries(api, end_date="2020-01-01") == []
-    assert api.get(AUDIT, {"via": "fax"}).status_code == 400
-    bad = {"start_date": "2026-11-02", "end_date": "2026-11-01"}
-    assert "end_date" in api.get(AUDIT, bad).json()["error"]["message"]
 
 
 def test_entries__of_another_project__not_seen(api: APIClient) -> None:

@@ -147,7 +147,6 @@ def test_dry_run__requests_of_others_and_of_before__not_looked_at(
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"days": 0}, "days"), ({"days": 31}, "days"), ({"max_inputs": 5001}, "max_inputs"), ({"day": 1}, "day"),
         ({"guardrails": {"pii": True}}, "guardrails"), ({"guardrails": {"max_prompt_tokens": 0}}, "max_prompt_tokens"),
     ],
 )  # fmt: skip

