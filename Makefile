@@ -175,6 +175,6 @@ base dev: python
 python:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: Prompt Gateway needs Python 3.11 or later" >&2; exit 1; }
 
-# Leaves what other clones may use; `rm -r ~/.cache/prompt-gateway` removes that too.
+# Leaves the cache of requirements/cache.py, which other clones may use.
 clean:
 	rm -rf $(VENV) $(CLIENTS) $(SERVERS) var

@@ -4,8 +4,9 @@
     cache.py folder LINK KEY... -- COMMAND...   what COMMAND makes in the folder `{}`
     cache.py run NAME KEY -- COMMAND...         a command with a folder `{}` that it keeps things in
 
-They live in $XDG_CACHE_HOME/prompt-gateway (~/.cache where that is not set), each in a folder whose name has a hash of
-what it is made from: a lock file that changes makes another folder. LINK leads there from the clone. Folders that were
+They live in $XDG_CACHE_HOME/prompt-gateway, or ~/.cache/prompt-gateway, each in a folder whose name has a hash of what
+it is made from: a lock file that changes makes another folder. LINK leads there from the clone. Root's are in /var/cache,
+since PostgreSQL runs as a user who cannot enter root's home. Folders that were
 used least recently go when all together exceed MAX_BYTES. Two runs at once wait for each other. Any Python from 3.6 on
 can run it.
 """
@@ -30,7 +31,8 @@ _READY, _LOCK = ".ready", ".lock"
 
 def root() -> str:
     """Returns the folder of all that is kept: below the clone where the user's cache cannot be written."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    home = "/var/cache" if os.geteuid() == 0 else os.path.join(os.path.expanduser("~"), ".cache")
+    base = os.environ.get("XDG_CACHE_HOME") or home
     folder = os.path.join(base, "prompt-gateway")
     try:
         os.makedirs(folder, exist_ok=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from analytics.request_log.record import SpoolEntry
 from gateway.models import Experiment, ExperimentAnswer, Shadow
 from gateway.shadow.follow import follow_log
 from integrations.models import ModelPrice
@@ -89,6 +90,13 @@ class ShadowScene:
         self, text: str = "When?", *, fields: dict[str, Any] | None = None, message: Any = None, **values: Any
     ) -> str:
         """Stores a request that the baseline answered; returns its id."""
+        entry = self._entry(text, fields=fields, message=message, **values)
+        store(self.scene.spool, entry)
+        return str(entry.record.request_id)
+
+    def _entry(
+        self, text: str, *, fields: dict[str, Any] | None = None, message: Any = None, **values: Any
+    ) -> SpoolEntry:
         body = {
             "model": MODEL,
             "prompt_config": self.config.name,
@@ -98,7 +106,7 @@ class ShadowScene:
         given = completion("Tomorrow.")
         if message is not None:
             given["choices"][0]["message"] = message
-        entry = make_entry(
+        return make_entry(
             json.dumps(body).encode(),
             json.dumps(given).encode(),
             **{
@@ -108,12 +116,9 @@ class ShadowScene:
                 **values,
             },
         )
-        store(self.scene.spool, entry)
-        return str(entry.record.request_id)
 
     def served_many(self, count: int) -> None:
-        for number in range(count):
-            self.served(f"When, for the time {number}?")
+        store(self.scene.spool, *(self._entry(f"When, for the time {number}?") for number in range(count)))
 
     def run(self) -> None:
         """Follows the log and answers until nothing is left, as if the minute was over."""
