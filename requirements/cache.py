@@ -5,7 +5,7 @@
     cache.py run NAME KEY -- COMMAND...         a command with a folder `{}` that it keeps things in
 
 They live in $XDG_CACHE_HOME/prompt-gateway, or ~/.cache/prompt-gateway, each in a folder whose name has a hash of what
-it is made from: a lock file that changes makes another folder. LINK leads there from the clone. Root's are in /var/cache,
+it is made from: a lock file that changes makes another folder. LINK leads there from the clone. Root has /var/cache,
 since PostgreSQL runs as a user who cannot enter root's home. Folders that were
 used least recently go when all together exceed MAX_BYTES. Two runs at once wait for each other. Any Python from 3.6 on
 can run it.

@@ -21,12 +21,15 @@ from core.openapi.views import document
 from tests.described import clients_checked
 from tests.factories.core import client_of, make_project
 from tests.kept import Keep, T, empty_tables, rows_kept
+from tests.night import examples
 from tests.recordings import EXPECTED, SHARED_DIR, missing_recordings
 
 # The duration of an example depends on the machine's load, so no deadline is set.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # In CI the examples are the same every time; everywhere else each run draws new ones.
-settings.load_profile("ci" if os.environ.get("CI") else "suite")
+_PROFILE = settings.get_profile("ci" if os.environ.get("CI") else "suite")
+settings.register_profile("here", _PROFILE, max_examples=examples(25, 200))
+settings.load_profile("here")
 
 
 def pytest_report_header() -> str:

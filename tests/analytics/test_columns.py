@@ -24,6 +24,7 @@ from analytics.spool.reader import Frame
 from analytics.totals.counting import Counting
 from analytics.totals.figures import Totals
 from tests.factories.analytics import make_entry, rows_of
+from tests.night import examples
 
 _LATEST = 2_493_072_000 * 10**6
 _ODD_TEXT = st.text(st.characters(codec=None), max_size=12)
@@ -88,7 +89,7 @@ def frame_of(entry: SpoolEntry) -> Frame:
     return Frame(0, 0, encode_meta(entry.record), entry.request, entry.response)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(37, 150), deadline=None)
 @given(batch=st.lists(st.tuples(_RECORD, _BODY, _BODY), min_size=1, max_size=6))
 def test_columns__any_records__are_the_rows_of_each(batch: list[tuple[RequestRecord, bytes, bytes]]) -> None:
     frames = [frame_of(SpoolEntry(*entry)) for entry in batch]

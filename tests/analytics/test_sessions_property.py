@@ -22,6 +22,7 @@ from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import SessionSummary, get_session, list_sessions
 from analytics.request_log.record import Outcome, RequestRecord, SpoolEntry
 from tests.factories.analytics import make_record, store
+from tests.night import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -115,7 +116,7 @@ def listings(draw: st.DrawFn, records: list[RequestRecord]) -> ListingCall:
 
 
 @given(data=st.data())
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5, 15), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize(("shallow", "rows_of_set"), [(0, 1), (session_pages._SHALLOW, session_pages._ROWS_OF_SET)])
 def test_sessions__random_requests_and_filters__equal_plain_python(
     data: st.DataObject, monkeypatch: pytest.MonkeyPatch, shallow: int, rows_of_set: int
@@ -142,7 +143,7 @@ def test_sessions__random_requests_and_filters__equal_plain_python(
 
 
 @given(data=st.data())
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5, 12), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("shallow", [0, session_requests._SHALLOW])
 def test_session_requests__random_requests_and_pages__in_the_order_they_were_made(
     data: st.DataObject, monkeypatch: pytest.MonkeyPatch, shallow: int

@@ -23,6 +23,7 @@ from analytics.spool.interrupted import record_interrupted
 from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry, make_record
+from tests.night import examples
 
 BODIES = st.binary(max_size=200) | st.builds(lambda n: frames.MAGIC * n, st.integers(1, 20))
 
@@ -109,7 +110,7 @@ def test_append__over_quota__drops_content_before_rows(spool: Path, monkeypatch:
     assert writer.without_content == 8
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15, 60), deadline=None)
 @given(bodies=st.lists(BODIES, min_size=1, max_size=8), cut=st.floats(0, 1))
 def test_segment__writer_killed_at_any_byte__complete_frames_survive(bodies: list[bytes], cut: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +128,7 @@ def test_segment__writer_killed_at_any_byte__complete_frames_survive(bodies: lis
     assert dead.damage == ([] if living.end == length else [(living.end, length)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15, 60), deadline=None)
 @given(bodies=st.lists(BODIES, min_size=3, max_size=8), seed=st.integers(0, 2**32))
 def test_segment__damaged_anywhere__all_other_frames_survive(bodies: list[bytes], seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +147,7 @@ def test_segment__damaged_anywhere__all_other_frames_survive(bodies: list[bytes]
     assert found.end == len(content)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(20, 80), deadline=None)
 @given(before=st.lists(BODIES, min_size=1, max_size=5), after=st.lists(BODIES, max_size=5), data=st.data())
 def test_open_segment__damaged_anywhere_while_written__all_other_frames_are_read_once(
     before: list[bytes], after: list[bytes], data: st.DataObject

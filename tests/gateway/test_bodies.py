@@ -16,6 +16,7 @@ from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, assert_error, assert_request_id, body
+from tests.night import examples
 from tests.waiting import TIMEOUT_SECONDS
 
 VALID = json.dumps(body()).encode()
@@ -218,7 +219,7 @@ def test_path__unknown_below_the_gateway__is_404_in_the_envelope(gateway: Gatewa
     assert set(response.json()) == {"error"}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(37, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_body__random_mutations__never_fail(gateway: Gateway, seed: int) -> None:
     source = random.Random(seed)
@@ -248,7 +249,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(37, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     fields=st.dictionaries(
         st.sampled_from(

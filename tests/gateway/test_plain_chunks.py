@@ -26,6 +26,7 @@ from tests.fakes.replay import body_of
 from tests.gateway.native import NATIVE
 from tests.gateway.own_exchanges import own_exchanges
 from tests.gateway.recorded import Recording, exchanges
+from tests.night import examples
 from tests.recordings import OPENAI_DIALECT
 
 pytestmark = pytest.mark.recordings
@@ -155,7 +156,9 @@ def cut(body: bytes, cuts: Sequence[int]) -> list[bytes]:
 
 
 DAMAGE = st.lists(st.tuples(st.integers(0, 1 << 20), st.sampled_from([b"", b"\r", b"\n", b'"', b"\\", b"\xff", b"x"])))
-MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(
+    max_examples=examples(100, 400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @MANY

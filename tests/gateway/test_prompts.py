@@ -16,6 +16,7 @@ from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.managed import Prompt, last_sent, make_prompt
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.wire import assert_error, body, read_stream
+from tests.night import examples
 
 ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hi"}]
 NAMED = {"x-svc-prompt-config": "support"}
@@ -186,7 +187,7 @@ def test_variables__that_look_like_code__come_out_as_plain_text(
     assert len(last_sent(script)["messages"]) == 2
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.text(max_size=200))
 def test_variables__any_text__comes_out_as_it_went_in(shared: tuple[Gateway, Script, Prompt], value: str) -> None:
     project, script, _ = shared

@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from core.caller_limits import MAX_BUDGET_USD
 from gateway.project_settings.declaration import Kind, Setting
 from tests.gateway.settings_objects import DEFAULTS, FULL, GUARDRAILS, PATH, SETTINGS, without_warnings
+from tests.night import examples
 
 NUMBERS: list[tuple[str, Any, Any]] = [
     (one.name, one.minimum or 0, MAX_BUDGET_USD if one.kind is Kind.MONEY else one.maximum)
@@ -97,7 +98,7 @@ def values_of(one: Setting) -> st.SearchStrategy[Any]:
 OBJECTS = st.fixed_dictionaries({}, optional={one.name: values_of(one) for one in SETTINGS})
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15, 60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(values=OBJECTS)
 def test_settings__any_good_object__comes_back_equal(api: APIClient, values: dict[str, Any]) -> None:
     expected = {**DEFAULTS, **values, "guardrails": {**GUARDRAILS, **values.get("guardrails", {})}}

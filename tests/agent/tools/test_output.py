@@ -18,6 +18,7 @@ from tests.agent.tools.world import World, make_world
 from tests.factories.analytics import make_entry, store
 from tests.factories.prompts import make_version
 from tests.factories.scores import make_score
+from tests.night import examples
 
 _TEXT = st.one_of(st.text(), st.text(min_size=1).map(lambda text: text * 9_000), st.just('"\\\n' * 20_000))
 _VALUES = st.recursive(
@@ -32,7 +33,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15, 60), deadline=None)
 @given(st.dictionaries(st.text(), _VALUES, max_size=4))
 def test_render__anything__json_within_the_bound(result: dict[str, Any]) -> None:
     text = render(result)
@@ -40,7 +41,7 @@ def test_render__anything__json_within_the_bound(result: dict[str, Any]) -> None
     assert isinstance(json.loads(text), dict)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(10, 40), deadline=None)
 @given(st.lists(_VALUES, max_size=60), st.integers(0, 1000))
 def test_render__a_list_of_anything__whole_records_and_where_to_go_on(records: list[Any], offset: int) -> None:
     page = {"count": 5_000, "offset": offset, "next_offset": offset + len(records), "results": records}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from analytics.conversation.requests import read_request
 from analytics.conversation.responses import read_response
 from analytics.conversation.turns import Turn, inline_images
+from tests.night import examples
 
 _TEXTS = st.text(max_size=8)
 _NAMES = st.sampled_from([
@@ -38,7 +39,7 @@ def check(turns: tuple[Turn, ...]) -> None:
     list(inline_images(turns))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(75, 300), deadline=None)
 @given(st.dictionaries(_NAMES, _VALUES, max_size=6) | _VALUES)
 def test_bodies__any_json__turns_that_can_be_encoded(body: Any) -> None:
     text = json.dumps(body)
@@ -47,14 +48,14 @@ def test_bodies__any_json__turns_that_can_be_encoded(body: Any) -> None:
     check(read_response(text))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(25, 100), deadline=None)
 @given(st.text(max_size=60))
 def test_bodies__any_text__turns(text: str) -> None:
     check(read_request(text).turns)
     check(read_response(text))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(25, 100), deadline=None)
 @given(st.dictionaries(st.text(min_size=1, max_size=6), st.integers(0, 9), max_size=4))
 def test_part__of_unknown_type__kept_as_json(part: dict[str, int]) -> None:
     body = {"messages": [{"role": "user", "content": [{**part, "type": "hologram"}]}]}

@@ -18,6 +18,7 @@ from analytics.models import Dataset
 from core.models import Project
 from tests.analytics.datasets.test_datasets_api import path_of
 from tests.factories.datasets import item_body, make_dataset
+from tests.night import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -71,7 +72,9 @@ def without_ids(lines: bytes) -> list[dict[str, Any]]:
     return [{**json.loads(line), "id": None} for line in lines.splitlines()]
 
 
-@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@hypothesis_settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(6, 25)
+)
 @given(items=st.lists(_ITEMS, min_size=1, max_size=4))
 def test_file__exported_and_imported__has_the_same_items(
     api: APIClient, project: Project, items: list[dict[str, Any]]

@@ -16,6 +16,7 @@ from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import list_requests
 from analytics.request_log.record import Outcome, RequestRecord, SpoolEntry
 from tests.factories.analytics import make_record, store
+from tests.night import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -80,7 +81,7 @@ def filters(draw: st.DrawFn, records: list[RequestRecord]) -> RequestFilter:
 
 
 @given(data=st.data())
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5, 12), deadline=None, suppress_health_check=list(HealthCheck))
 def test_requests__random_requests_filters_and_pages__equal_plain_python(data: st.DataObject) -> None:
     records = data.draw(histories())
     project = UUID(records[0].project_id)

@@ -19,6 +19,7 @@ from analytics.shipper.texts import completion_text, prompt_text
 from analytics.traffic.texts import OWN_TEXTS
 from tests.analytics.requests.entries import chat
 from tests.factories.analytics import make_entry, store
+from tests.night import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -75,7 +76,7 @@ def _matches(entry: SpoolEntry, terms: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5, 12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_search__any_texts_and_queries__finds_what_plain_python_finds(
     tmp_path_factory: pytest.TempPathFactory, indexed: bool, data: st.DataObject
@@ -100,7 +101,7 @@ def test_search__any_texts_and_queries__finds_what_plain_python_finds(
             assert not found.more
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5, 10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_search__every_three_characters_of_a_text__are_found(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

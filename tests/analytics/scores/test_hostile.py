@@ -16,11 +16,14 @@ from analytics.scores.services import record_feedback
 from core.models import Project
 from tests.factories.core import make_project
 from tests.factories.scores import make_score
+from tests.night import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 _ONE_DATABASE = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(15, 60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 _NASTY = st.sampled_from(
     [

@@ -18,6 +18,7 @@ from gateway.configuration.document import read_yaml
 from gateway.configuration.written import as_yaml
 from tests.factories.core import make_key, make_project
 from tests.gateway.configuration.commands import SECRETS, WHOLE, applied, output
+from tests.night import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -141,7 +142,9 @@ _PROJECTS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(5, 20), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(_PROJECTS)
 def test_export__any_project__applies_to_what_it_was(tmp_path: Path, project: dict[str, Any]) -> None:
     text = as_yaml({"format": "prompt-gateway/configuration", "format_version": 1, "projects": {"shop": project}})

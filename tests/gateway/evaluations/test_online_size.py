@@ -28,6 +28,7 @@ from tests.factories.analytics import make_entry, store
 from tests.fakes.scripted import completion, hang
 from tests.gateway.evaluations.conftest import Scene
 from tests.gateway.evaluations.online import detail, ends, graded, judge, judge_all, spent, take_samples
+from tests.night import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,9 +57,9 @@ def _worker(folder: Path) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.parametrize("scene", [[graded()]], indirect=True)
-def test_thousand_due__one_worker__each_is_scored_once(scene: Scene) -> None:
+def test_many_due__one_worker__each_is_scored_once(scene: Scene) -> None:
     evaluation_id = judge(scene, monthly_budget_usd=1000)
-    request_ids = _answers(scene, 1000)
+    request_ids = _answers(scene, examples(200, 1000))
     take_samples()
 
     judge_all()
@@ -97,9 +98,10 @@ def test_worker__killed_in_the_middle__every_answer_has_one_score(scene: Scene, 
     assert detail(scene, evaluation_id)["tasks"]["missing"] == 0
 
 
-def test_budget__eight_workers_and_nine_hundred_tasks__is_kept_to_the_last_digit(scene: Scene) -> None:
-    evaluation_id = judge(scene, monthly_budget_usd=0.2)
-    _answers(scene, 900)
+def test_budget__eight_workers_at_once__is_kept_to_the_last_digit(scene: Scene) -> None:
+    tasks = examples(225, 900)
+    evaluation_id = judge(scene, monthly_budget_usd=0.2 * tasks / 900)
+    _answers(scene, tasks)
     take_samples()
     EvaluationTask.objects.update(due_at=timezone.now())
 
@@ -140,6 +142,6 @@ def test_budget__eight_workers_and_nine_hundred_tasks__is_kept_to_the_last_digit
     assert budget.reserved_usd == 0
     counted = Counter(ends(evaluation_id))
     assert set(counted) == {("done", ""), ("skipped", "budget")}
-    assert sum(counted.values()) == 900
+    assert sum(counted.values()) == tasks
     assert Score.objects.count() == counted["done", ""]
     assert UUID(evaluation_id) == budget.evaluation_id

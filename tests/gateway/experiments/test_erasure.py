@@ -29,6 +29,7 @@ from tests.factories.settings import make_settings
 from tests.fakes.scripted import answer
 from tests.gateway.experiments.conftest import PATH, Scene, by_request, kind_of, run_all
 from tests.gateway.experiments.test_scoring import CRITERIA
+from tests.night import cases
 
 SECRET = "Weissgasse 5"
 OTHER = "Elsewhere 7"
@@ -162,7 +163,7 @@ def test_item__erased_from_its_data_set__leaves_the_log_too(scene: Scene) -> Non
     assert not DeletionReference.objects.exists()
 
 
-@pytest.mark.parametrize("step", ["payloads", "anonymised", "requests"])
+@pytest.mark.parametrize("step", cases(["payloads", "anonymised", "requests"], by_day=["anonymised"]))
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("scene", [[by_request(quoting)]], indirect=True)
 def test_deletion__broken_off__goes_on_and_leaves_nothing(

@@ -16,6 +16,7 @@ from gateway.guardrails.detectors.reading import as_written
 from gateway.guardrails.detectors.topics import find_topics
 from gateway.guardrails.evaluation import KindTally, Line, Part
 from tests.gateway.guardrails.test_evaluation import counted, shared_lines
+from tests.night import examples
 
 UNSEEN = {
     "zero-width space": "\u200b",
@@ -135,7 +136,7 @@ def test_blocked_tools__unseen_in_the_name__is_refused() -> None:
     assert finding.detail == "delete_all"
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(15, 60))
 @given(st.text(st.one_of(st.sampled_from([*UNSEEN.values(), "\u202e", "\u202c"]), st.characters()), max_size=80))
 def test_readings__any_text__have_a_place_for_every_character(text: str) -> None:
     for reading in readings(as_written(text)):

@@ -90,6 +90,7 @@ def test_detector__twice_the_hostile_text__takes_about_twice_the_steps(detector:
     assert twice <= 2.5 * once + 1000, (once, twice)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("detector", DETECTORS)
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_detector__a_megabyte__ends(detector: str, hostile: str) -> None:

@@ -17,6 +17,7 @@ from gateway.guardrails.output.stream import StreamGuard
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.protocol import sse
 from integrations.providers.base import StreamEvent
+from tests.night import examples
 
 SETTINGS = GuardrailSettings(
     trust_mode=TrustMode.ENFORCE,
@@ -88,7 +89,7 @@ def message(reasoning: str, content: str, first: str, second: str) -> dict[str, 
     return {"role": "assistant", "reasoning_content": reasoning, "content": content, "tool_calls": calls}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(37, 150), deadline=None)
 @given(messages, st.randoms(use_true_random=False))
 def test_a_stream_says_what_the_whole_says(given_texts: list[tuple[str, str, str, str]], cut: random.Random) -> None:
     wholes = [message(*each) for each in given_texts]

@@ -12,6 +12,7 @@ from gateway.guardrails.output.json_window import JsonWindow
 from gateway.guardrails.output.masks import LINK_REMOVED, Masks
 from gateway.guardrails.output.topics import TopicGate
 from gateway.guardrails.output.window import MAX_HELD, Notes, TextWindow
+from tests.night import examples
 
 ENTITIES = [
     "ada@example.org", "4242 4242 4242 4242", "+49 30 901820 22", "DE89 3704 0044 0532 0130 00", "536-22-1234",
@@ -72,7 +73,7 @@ def masked_whole(text: str) -> str:
     return "".join([*out, text[at:]])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(37, 150), deadline=None)
 @given(texts, cuts)
 def test_any_cutting_gives_the_same(text: str, places: list[int]) -> None:
     whole = through(make(TextWindow), text, [])
@@ -81,13 +82,13 @@ def test_any_cutting_gives_the_same(text: str, places: list[int]) -> None:
     assert through(make(TextWindow, ("quite another thing", "my number")), text, places) == whole
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(37, 150), deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(ENTITIES), st.sampled_from(WORDS)), max_size=80).map(" ".join))
 def test_it_is_what_the_whole_text_gives(text: str) -> None:
     assert through(make(TextWindow), text, list(range(0, len(text), 3))) == masked_whole(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(37, 150), deadline=None)
 @given(texts, cuts, st.booleans())
 def test_json_stays_json(text: str, places: list[int], escaped: bool) -> None:
     value = {"said": text, "list": [text[:40], -4242424242424242.5, 4242424242424242, True, None], text[:20]: {}}
@@ -100,7 +101,7 @@ def test_json_stays_json(text: str, places: list[int], escaped: bool) -> None:
         assert whole == source
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(25, 100), deadline=None)
 @given(st.text(max_size=200), cuts)
 def test_what_is_no_json_passes(text: str, places: list[int]) -> None:
     if not find_pii(text):

@@ -41,6 +41,7 @@ from gateway.project_settings.settings import ProjectSettings
 from gateway.snapshot.project import ProjectSnapshot
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.workers import PROJECT, Worker, now_us, spent, worker
+from tests.night import examples
 from tests.waiting import TIMEOUT_SECONDS, eventually
 
 WORKERS = 4
@@ -311,7 +312,7 @@ BURSTS = st.lists(
 
 @pytest.mark.usefixtures("eager_leases")
 def test_four_workers__never_exceed_a_limit_and_return_everything(own_redis: OwnRedis) -> None:
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(15, 60), deadline=None, suppress_health_check=list(HealthCheck))
     @given(limits=LIMITS, bursts=BURSTS)
     def run(limits: Limits, bursts: list[Burst]) -> None:
         own_redis.client.flushall()
@@ -348,7 +349,7 @@ def test_refusals__are_early_by_what_others_have_leased_and_by_no_more(own_redis
             assert admitted == limit
             assert before <= limit
 
-    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(20, 80), deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         kind=st.sampled_from(KINDS),
         limit=st.integers(1, 1500),

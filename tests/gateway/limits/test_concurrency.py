@@ -169,6 +169,7 @@ def test_thousand_requests__on_budgets_with_room_for_some__pass_none_of_them(
     assert {200, 429, 503, 0} <= set(crowd.statuses), crowd.statuses
 
 
+@pytest.mark.night
 def test_thousand_requests__of_the_keys_of_teams__pass_no_team_s_budget_and_are_counted_to_the_last_digit(
     logged: LoggedService, upstream: ScriptedServer
 ) -> None:
@@ -216,6 +217,7 @@ def test_thousand_requests__of_the_keys_of_teams__pass_no_team_s_budget_and_are_
     assert {200, 429} <= set(crowd.statuses), crowd.statuses
 
 
+@pytest.mark.night
 def test_rates__at_the_border_of_minutes__hold_for_each_minute(logged: LoggedService, upstream: ScriptedServer) -> None:
     rpm, tpm = 120, 40_000
     gateway = project(logged, upstream, "wish", rate_limit_enabled=True, rate_limit_rpm=rpm, rate_limit_tpm=tpm)

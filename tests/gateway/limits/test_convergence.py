@@ -21,6 +21,7 @@ from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder, Times
 from gateway.project_settings.limits import ProjectLimits
 from tests.gateway.limits.conftest import OwnRedis
+from tests.night import examples
 from tests.waiting import TIMEOUT_SECONDS
 
 PROJECT = "018f0000-0000-7000-8000-000000000003"
@@ -165,7 +166,7 @@ class Life:
         return int(base or 0) + int(after or 0), int(reserved or 0), unsure is not None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(examples(1, 4)))
 async def test_figure__after_any_course_of_events__is_the_logs(
     fragile_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch, seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:

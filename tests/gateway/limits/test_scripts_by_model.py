@@ -28,6 +28,7 @@ from tests.gateway.limits.script_calls import (
     run_batch,
     spent,
 )
+from tests.night import examples
 
 
 @dataclass
@@ -181,5 +182,7 @@ class Limits(RuleBasedStateMachine):
 
 def test_scripts__any_course_of_requests__agree_with_the_model(own_redis: OwnRedis) -> None:
     machine = type("LimitsHere", (Limits,), {"own": own_redis})
-    chosen = settings(max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+    chosen = settings(
+        max_examples=examples(15, 60), stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    )
     run_state_machine_as_test(machine, settings=chosen)

@@ -25,6 +25,7 @@ from tests.gateway.plans.test_random import ANSWERS, BODIES, CONFORMING, HEADERS
 from tests.gateway.prompted import SCHEMA, TOOL
 from tests.gateway.service import Gateway
 from tests.gateway.wire import body
+from tests.night import examples
 
 SCRIPT = "prompts"
 PRICED_MODEL = f"openai/{service.PRICED_MODEL}"
@@ -501,7 +502,7 @@ def test_random_exchanges_with_prompts__that_conform__are_answered_by_plans(roll
     by_stages = []
 
     @given(request=PLAIN_BODIES, name=st.sampled_from(["support", "developer", *MORE]), answered=CONFORMING)
-    @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+    @settings(deadline=None, max_examples=examples(5, 20), suppress_health_check=[HealthCheck.too_slow])
     def ask(request: dict[str, Any], name: str, answered: dict[str, Any]) -> None:
         rolled_out.upstream.play(SCRIPT, raw(200, msgspec.json.encode(answered), {"content-type": "application/json"}))
         headers = {"x-svc-prompt-config": name, "x-svc-user-id": "u", "x-svc-session-id": "s"}

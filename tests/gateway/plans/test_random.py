@@ -15,6 +15,7 @@ from tests.gateway import service
 from tests.gateway.plans.both import PlansService, same
 from tests.gateway.service import Gateway
 from tests.gateway.test_plain_requests import FIELDS, MESSAGE, TEXT
+from tests.night import examples
 
 SCRIPT = "random"
 MODELS = st.sampled_from(["gpt-4o", "openai/gpt-4o", f"openai/{service.PRICED_MODEL}", "groq/llama-3.3-70b-versatile"])
@@ -128,7 +129,7 @@ def test_random_exchanges__that_conform__are_answered_by_plans(gateway: Gateway)
     answered_by_plans = []
 
     @given(request=PLAIN_BODIES, answered=CONFORMING)
-    @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+    @settings(deadline=None, max_examples=examples(5, 20), suppress_health_check=[HealthCheck.too_slow])
     def ask(request: dict[str, Any], answered: dict[str, Any]) -> None:
         gateway.upstream.play(SCRIPT, raw(200, msgspec.json.encode(answered), {"content-type": "application/json"}))
         answered_by_plans.append(same(gateway, gateway.upstream, msgspec.json.encode(request))[1])

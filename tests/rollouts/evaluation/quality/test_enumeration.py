@@ -32,6 +32,7 @@ from rollouts.evaluation.quality.counts import UserTasks
 from rollouts.evaluation.quality.rules import FIRST_SHARE
 from rollouts.evaluation.quality.state import EvaluatorState
 from rollouts.evaluation.quality.values import LabelSums
+from tests.night import examples
 from tests.rollouts.evaluation.quality.counting import (
     EXACT,
     LEARNED,
@@ -47,7 +48,7 @@ from tests.rollouts.evaluation.quality.counting import (
     worse,
 )
 
-SHAPES = settings(max_examples=60, deadline=None)
+SHAPES = settings(max_examples=examples(15, 60), deadline=None)
 FEW_SHAPES = settings(max_examples=4, deadline=None)
 CLEARLY = 1e-3
 """How far above 1 the mean of a wrong factor is."""
