@@ -73,18 +73,18 @@ VARIABLES = (
     *(
         Variables(
             row.provider,
-            row.variables,
+            row.key_variables,
             f"{row.provider.upper()}_BASE_URL",
             # A server that works without a key is there only if its address is named.
             base_url_required=not row.base_url or row.optional_secret,
         )
         for row in DIALECTS
-        if row.variables
+        if row.key_variables
     ),
 )
 
 # Ollama, vLLM and other compatible servers work without a key, so that their address alone makes an integration.
-_KEYLESS = frozenset(row.provider for row in DIALECTS if row.variables and row.optional_secret)
+_KEYLESS = frozenset(row.provider for row in DIALECTS if row.key_variables and row.optional_secret)
 
 
 def import_from_environment(project_id: UUID, environ: Mapping[str, str] | None = None) -> list[str]:

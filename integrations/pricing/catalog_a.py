@@ -33,7 +33,7 @@ _PROVIDERS: Mapping[str, tuple[str, str]] = {
     "cohere_chat": ("cohere", "cohere/"),
     # The catalog's name of the vendor is not that of its models.
     "amazon_nova": ("amazon_nova", "amazon-nova/"),
-    **{row.catalog_a: (row.provider, f"{row.catalog_a}/") for row in DIALECTS if row.catalog_a},
+    **{name: (row.provider, f"{name}/") for row in DIALECTS if (name := row.catalogs[0])},
 }
 _MODES = frozenset({"chat", "completion", "responses"})
 _IMAGES = "image_generation"

@@ -19,7 +19,7 @@ _PROVIDERS: Mapping[str, str] = {
     "amazon-bedrock": "bedrock",
     "mistral": "mistral",
     "cohere": "cohere",
-    **{row.catalog_b: row.provider for row in DIALECTS if row.catalog_b},
+    **{name: row.provider for row in DIALECTS if (name := row.catalogs[1])},
 }
 _RATES: Mapping[str, str] = {
     "input": "input",

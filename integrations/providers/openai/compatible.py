@@ -36,9 +36,7 @@ DIALECTS = (
         choices=False,
         drops=("logprobs", "top_logprobs", "logit_bias"),
         parameters=frozenset({"reasoning_format", "include_reasoning", "search_settings", "compound_custom"}),
-        variables=("GROQ_API_KEY",),
-        catalog_a="groq",
-        catalog_b="groq",
+        catalogs=("groq", "groq"),
         # https://console.groq.com/docs/batch
         # https://console.groq.com/docs/text-to-speech
         # https://console.groq.com/docs/speech-to-text
@@ -61,10 +59,8 @@ DIALECTS = (
         ignores=("logit_bias",),
         reasoning_models=("deepseek-reasoner",),
         sampling_refused=("logprobs", "top_logprobs"),
-        variables=("DEEPSEEK_API_KEY",),
         prefixes=("deepseek-",),
-        catalog_a="deepseek",
-        catalog_b="deepseek",
+        catalogs=("deepseek", "deepseek"),
     ),
     Dialect(
         "xai",
@@ -86,10 +82,8 @@ DIALECTS = (
         # Chat completions refuse the model of several agents, and have no place for the reasoning of the others, which
         # a loop of tools loses there: https://docs.x.ai/developers/model-capabilities/text/best-practices
         responses_models=("grok-4.20-multi-agent", "grok-4.3", "grok-4.5"),
-        variables=("XAI_API_KEY",),
         prefixes=("grok-",),
-        catalog_a="xai",
-        catalog_b="xai",
+        catalogs=("xai", "xai"),
         # https://docs.x.ai/docs/guides/image-generations
         operations=("images",),
     ),
@@ -113,9 +107,7 @@ DIALECTS = (
             {"reasoning", "plugins", "transforms", "route", "top_k", "min_p", "top_a", "repetition_penalty"}
             | {"usage", "include_reasoning", "verbosity"}
         ),
-        variables=("OPENROUTER_API_KEY",),
-        catalog_a="openrouter",
-        catalog_b="openrouter",
+        catalogs=("openrouter", "openrouter"),
         embeddings=2048,  # https://openrouter.ai/docs/api-reference/embeddings
     ),
     Dialect(
@@ -129,9 +121,7 @@ DIALECTS = (
         effort_models=("gpt-oss",),
         toggle_models=("deepseek-ai/DeepSeek-V", "zai-org/GLM-", "moonshotai/Kimi-K2.", "Qwen/Qwen3.", "deepcogito/"),
         parameters=frozenset({"reasoning", "top_k", "min_p", "repetition_penalty", "safety_model"}),
-        variables=("TOGETHER_API_KEY",),
-        catalog_a="together_ai",
-        catalog_b="togetherai",
+        catalogs=("together_ai", "togetherai"),
         # https://docs.together.ai/docs/rerank-overview
         # https://docs.together.ai/docs/images-overview
         # https://docs.together.ai/docs/text-to-speech
@@ -148,9 +138,7 @@ DIALECTS = (
         default_model="accounts/fireworks/models/llama-v3p3-70b-instruct",
         history=History.KEEP,
         parameters=frozenset({"top_k", "min_p", "repetition_penalty", "prompt_truncate_len", "reasoning_history"}),
-        variables=("FIREWORKS_API_KEY",),
-        catalog_a="fireworks_ai",
-        catalog_b="fireworks-ai",
+        catalogs=("fireworks_ai", "fireworks-ai"),
         # https://docs.fireworks.ai/api-reference/rerank-documents
         operations=("completions", "rerank"),
         embeddings=2048,  # https://docs.fireworks.ai/guides/querying-embeddings-models
@@ -175,8 +163,7 @@ DIALECTS = (
         ),
         variables=("PERPLEXITY_API_KEY", "PPLX_API_KEY"),
         prefixes=("sonar",),
-        catalog_a="perplexity",
-        catalog_b="perplexity",
+        catalogs=("perplexity", "perplexity"),
         lists_models=False,
     ),
     Dialect(
@@ -195,9 +182,7 @@ DIALECTS = (
         choices=False,
         drops=("frequency_penalty", "presence_penalty", "logit_bias"),
         parameters=frozenset({"clear_thinking", "reasoning_format", "disable_reasoning"}),
-        variables=("CEREBRAS_API_KEY",),
-        catalog_a="cerebras",
-        catalog_b="cerebras",
+        catalogs=("cerebras", "cerebras"),
         # https://inference-docs.cerebras.ai/capabilities/batch
         operations=("batches",),
     ),
@@ -208,7 +193,7 @@ DIALECTS = (
         page="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
         variables=("HF_TOKEN", "HUGGINGFACE_API_KEY"),
-        catalog_b="huggingface",
+        catalogs=("", "huggingface"),
         lists_models=False,
     ),
     Dialect(
@@ -226,10 +211,8 @@ DIALECTS = (
         max_completion_tokens=False,
         ignores=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"),
         parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
-        variables=("ZAI_API_KEY",),
         prefixes=("glm-",),
-        catalog_a="zai",
-        catalog_b="zai",
+        catalogs=("zai", "zai"),
         lists_models=False,
         # Z.ai's model glm-4.5-flash is free: https://docs.z.ai/guides/overview/pricing
         trial_model="glm-4.5-flash",
@@ -246,8 +229,7 @@ DIALECTS = (
         cache_control=True,
         parameters=frozenset({"reasoning"}),
         variables=("SNOWFLAKE_TOKEN",),
-        catalog_a="snowflake",
-        catalog_b="snowflake-cortex",
+        catalogs=("snowflake", "snowflake-cortex"),
         lists_models=False,
     ),
     *MAKERS,
@@ -270,7 +252,6 @@ DIALECTS = (
         max_completion_tokens=False,
         ignores=("logit_bias", "user"),
         parameters=frozenset({"reasoning"}),
-        variables=("OLLAMA_API_KEY",),
         operations=("completions",),
         embeddings=2048,  # https://docs.ollama.com/api/openai-compatibility
     ),
@@ -288,7 +269,6 @@ DIALECTS = (
         tool_media=True,
         developer_role=True,
         parameters=frozenset({"top_k", "min_p", "repetition_penalty", "chat_template_kwargs", "guided_json"}),
-        variables=("VLLM_API_KEY",),
         # https://docs.vllm.ai/en/latest/serving/
         operations=("completions", "rerank"),
         embeddings=2048,  # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
@@ -303,7 +283,6 @@ DIALECTS = (
         reasoning_formats=None,
         tool_media=True,
         developer_role=True,
-        variables=("OPENAI_COMPATIBLE_API_KEY",),
         operations=("completions", "moderations", "rerank", "images", "speech", "transcriptions", "batches"),
         embeddings=2048,
     ),
@@ -323,6 +302,7 @@ DIALECTS = (
         parameters=OPENAI_PARAMETERS,
         operations=("rerank",),
         embeddings=2048,
+        variables=(),
     ),
 )
 

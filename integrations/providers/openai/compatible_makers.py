@@ -21,10 +21,8 @@ MAKERS = (
         # https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart
         reasoning_models=("kimi-k2.5", "kimi-k2.6", "kimi-k2.7", "kimi-k3"),
         sampling_refused=("temperature", "top_p", "presence_penalty", "frequency_penalty"),
-        variables=("MOONSHOT_API_KEY",),
         prefixes=("kimi-", "moonshot-v1-"),
-        catalog_a="moonshot",
-        catalog_b="moonshotai",
+        catalogs=("moonshot", "moonshotai"),
     ),
     Dialect(
         # The address for Beijing is https://dashscope.aliyuncs.com/compatible-mode/v1, with keys of its own.
@@ -42,9 +40,7 @@ MAKERS = (
             {"enable_thinking", "thinking_budget", "enable_search", "search_options", "top_k", "repetition_penalty"}
             | {"vl_high_resolution_images"}
         ),
-        variables=("DASHSCOPE_API_KEY",),
-        catalog_a="dashscope",
-        catalog_b="alibaba",
+        catalogs=("dashscope", "alibaba"),
         embeddings=10,  # https://help.aliyun.com/zh/model-studio/text-embedding-synchronous-api
         float_embeddings=True,
     ),
@@ -61,10 +57,8 @@ MAKERS = (
         choices=False,
         ignores=("presence_penalty", "frequency_penalty", "logit_bias"),
         parameters=frozenset({"reasoning_split"}),
-        variables=("MINIMAX_API_KEY",),
         prefixes=("MiniMax-",),
-        catalog_a="minimax",
-        catalog_b="minimax",
+        catalogs=("minimax", "minimax"),
     ),
     Dialect(
         "volcengine",
@@ -76,7 +70,7 @@ MAKERS = (
         parameters=frozenset({"service_tier"}),
         variables=("ARK_API_KEY", "VOLCENGINE_API_KEY"),
         prefixes=("doubao-",),
-        catalog_a="volcengine",
+        catalogs=("volcengine", ""),
         lists_models=False,
         embeddings=256,  # https://www.volcengine.com/docs/82379/1302003
     ),
@@ -98,8 +92,7 @@ MAKERS = (
         parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
         variables=("ZHIPU_API_KEY",),
         prefixes=("glm-",),
-        catalog_a="bigmodel",
-        catalog_b="zhipuai",
+        catalogs=("bigmodel", "zhipuai"),
         lists_models=False,
         embeddings=64,  # https://docs.bigmodel.cn/cn/guide/models/embedding/embedding-3
         float_embeddings=True,
@@ -111,9 +104,8 @@ MAKERS = (
         page="https://platform.stepfun.com/docs/zh/api-reference/chat/chat-completion-create",
         owned_by="stepfun",
         default_model="step-3.5-flash",
-        variables=("STEPFUN_API_KEY",),
         prefixes=("step-",),
-        catalog_b="stepfun",
+        catalogs=("", "stepfun"),
     ),
     Dialect(
         "upstage",
@@ -124,9 +116,8 @@ MAKERS = (
         default_model="solar-pro3",
         thinking=Thinking.EFFORT,
         effort_models=("solar-pro",),
-        variables=("UPSTAGE_API_KEY",),
         prefixes=("solar-",),
-        catalog_b="upstage",
+        catalogs=("", "upstage"),
         lists_models=False,
         embeddings=100,  # https://console.upstage.ai/docs/capabilities/embeddings
         float_embeddings=True,
@@ -141,8 +132,7 @@ MAKERS = (
         history=History.WITH_TOOLS,
         variables=("XIAOMI_API_KEY",),
         prefixes=("mimo-",),
-        catalog_a="xiaomi_mimo",
-        catalog_b="xiaomi",
+        catalogs=("xiaomi_mimo", "xiaomi"),
         lists_models=False,
     ),
     Dialect(
@@ -152,10 +142,8 @@ MAKERS = (
         page="https://platform.inceptionlabs.ai/docs",
         owned_by="inception",
         default_model="mercury-2",
-        variables=("INCEPTION_API_KEY",),
         prefixes=("mercury-",),
-        catalog_a="inception",
-        catalog_b="inception",
+        catalogs=("inception", "inception"),
         lists_models=False,
     ),
     Dialect(
@@ -165,10 +153,8 @@ MAKERS = (
         page="https://docs.morphllm.com/api-reference/introduction",
         owned_by="morph",
         default_model="morph-v3-fast",
-        variables=("MORPH_API_KEY",),
         prefixes=("morph-",),
-        catalog_a="morph",
-        catalog_b="morph",
+        catalogs=("morph", "morph"),
         lists_models=False,
         # https://docs.morphllm.com/api-reference/endpoint/batches-create
         operations=("batches",),
@@ -181,10 +167,8 @@ MAKERS = (
         page="https://v0.dev/docs/api/model",
         owned_by="vercel",
         default_model="v0-1.5-md",
-        variables=("V0_API_KEY",),
         prefixes=("v0-",),
-        catalog_a="v0",
-        catalog_b="v0",
+        catalogs=("v0", "v0"),
         lists_models=False,
     ),
     Dialect(
@@ -195,8 +179,7 @@ MAKERS = (
         owned_by="meta",
         default_model="Llama-3.3-70B-Instruct",
         variables=("LLAMA_API_KEY",),
-        catalog_a="meta_llama",
-        catalog_b="llama",
+        catalogs=("meta_llama", "llama"),
         lists_models=False,
     ),
     Dialect(
@@ -208,7 +191,7 @@ MAKERS = (
         default_model="nova-2-lite-v1",
         variables=("NOVA_API_KEY",),
         prefixes=("nova-",),
-        catalog_b="nova",
+        catalogs=("", "nova"),
         lists_models=False,
     ),
 )

@@ -98,14 +98,15 @@ class Dialect(Traits):
     (`responses_adapter.py`).
 
     The last fields say how the rest of the product knows the provider. `variables`: the environment variables of its
-    key, of which the first that is set counts; that of its address is `<PROVIDER>_BASE_URL`. Without them, no
-    integration is made from the environment. `prefixes`: how the names of its own models begin. `catalog_a` and
-    `catalog_b`: its name in the catalogs of prices. `host_rank`: its place among the hosts that are asked for open
-    models of any vendor, from 1; 0 means never. `lists_models`: False where the list of models needs no key, or is not
-    documented to need one, so that a key is tested with one token of `trial_model` or else the default model.
-    `operations`: those of `integrations.providers.native`, and `batches`, that it documents beside chat completions.
-    `embeddings`: the most inputs of one request for embeddings; 0 for a provider without embeddings or with a form of
-    its own. `float_embeddings`: it does not document `encoding_format`, or no value of it but `float`.
+    key, of which the first that is set counts, `<PROVIDER>_API_KEY` by default; that of its address is
+    `<PROVIDER>_BASE_URL`. Where they are empty, no integration is made from the environment. `prefixes`: how the names
+    of its own models begin. `catalogs`: its names in the catalogs A and B of prices. `host_rank`: its place among the
+    hosts that are asked for open models of any vendor, from 1; 0 means never. `lists_models`: False where the list of
+    models needs no key, or is not documented to need one, so that a key is tested with one token of `trial_model` or
+    else the default model. `operations`: those of `integrations.providers.native`, and `batches`, that it documents
+    beside chat completions. `embeddings`: the most inputs of one request for embeddings; 0 for a provider without
+    embeddings or with a form of its own. `float_embeddings`: it does not document `encoding_format`, or no value of it
+    but `float`.
     """
 
     page: str = ""
@@ -141,16 +142,19 @@ class Dialect(Traits):
     reasoning_models: tuple[str, ...] = ()
     sampling_refused: tuple[str, ...] = ()
     responses_models: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
+    variables: tuple[str, ...] | None = None
     prefixes: tuple[str, ...] = ()
-    catalog_a: str = ""
-    catalog_b: str = ""
+    catalogs: tuple[str, str] = ("", "")
     host_rank: int = 0
     lists_models: bool = True
     trial_model: str = ""
     operations: tuple[str, ...] = ()
     embeddings: int = 0
     float_embeddings: bool = False
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        return (f"{self.provider.upper()}_API_KEY",) if self.variables is None else self.variables
 
     @property
     def is_open(self) -> bool:
