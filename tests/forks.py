@@ -31,7 +31,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _ANEW = frozenset({"serve", "demo", "ship_records", "celery_worker"})
 _MODULES = frozenset({"uvicorn", "tests.gateway.seed"})
 # These modules read the environment or settings while they are imported: each child imports them itself.
-_READ_AT_IMPORT = ("agent.routing", "config.asgi", "config.json_log", "gateway.routing")
+_READ_AT_IMPORT = ("agent.routing", "config.asgi", "config.json_log", "gateway.consumers", "gateway.routing")
 _STANDARD_STREAMS = 3
 
 _lock = threading.Lock()
