@@ -16,6 +16,7 @@ from integrations.providers.google import GEMINI, VERTEX
 from integrations.providers.google.schema import google_schema
 from tests.fakes.dialects.google import FAKE, VERTEX_FAKE, GoogleFake
 from tests.fakes.dialects.story import ReadRequest
+from tests.night import examples
 
 TEXTS = st.text(alphabet=st.sampled_from(list('ab"\\{}[]\nö👋 ')), min_size=1, max_size=8)
 SIGNATURES = st.sampled_from(["c2lnbmVk", "YWxzbyBzaWduZWQ=", ""])
@@ -70,7 +71,7 @@ def text_of(message: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("fake", [FAKE, VERTEX_FAKE], ids=["google", "google_vertex"])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(40, 120), deadline=None)
 @given(messages=CONVERSATIONS, model=st.sampled_from(["gemini-2.5-flash", "gemini-3-flash-preview"]))
 def test_request__any_conversation__taken_and_whole(
     fake: GoogleFake, messages: list[dict[str, Any]], model: str
