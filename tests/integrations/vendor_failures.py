@@ -20,10 +20,6 @@ def openai(message: str, code: Any = None, type: Any = "invalid_request_error", 
     return {"error": {"message": message, "type": type, "param": "messages", "code": code, **more}}
 
 
-def anthropic(message: str, type: str = "invalid_request_error") -> dict[str, Any]:
-    return {"type": "error", "error": {"type": type, "message": message}, "request_id": "req_1"}
-
-
 def google(message: str, status: str = "INVALID_ARGUMENT", code: int = 400, *details: Any) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, "status": status, "details": list(details)}}
 
