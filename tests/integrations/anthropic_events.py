@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from integrations.providers.anthropic import ADAPTER
@@ -10,10 +9,6 @@ from integrations.providers.base import StreamTranslator
 from tests.integrations.exchanges import chat_request
 
 Json = dict[str, Any]
-
-
-def event(kind: str, **fields: Any) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields}, ensure_ascii=False)}\n\n".encode()
 
 
 def translator() -> StreamTranslator:

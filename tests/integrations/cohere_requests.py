@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -13,7 +12,6 @@ from tests.integrations.exchanges import chat_request, credentials
 
 COMMAND_A = "command-a-03-2025"
 REASONING = "command-a-reasoning-08-2025"
-USER: dict[str, Any] = {"role": "user", "content": "Hallo"}
 
 
 def build(request: ChatRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -25,7 +23,3 @@ def build(request: ChatRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def built(model: str = COMMAND_A, **fields: Any) -> dict[str, Any]:
     return build(chat_request(model, **fields))[0]
-
-
-def data_url(media_type: str, data: bytes) -> str:
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"

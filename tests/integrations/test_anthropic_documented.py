@@ -17,6 +17,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 from tests.integrations.adapters.assembled import as_the_sdk_does, assembled
 from tests.integrations.adapters.subject import pieces
 from tests.integrations.exchanges import chat_request, credentials, decoded, run
+from tests.night import examples
 
 Json = dict[str, Any]
 CITATIONS: list[Json] = [
@@ -83,7 +84,7 @@ CALLED_FROM_CODE: list[Json] = [
 DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "signature": "signature_delta"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40, 150), deadline=None)
 @given(
     blocks=st.lists(st.sampled_from(BLOCKS), max_size=6),
     reason=st.sampled_from(sorted(REASONS)),
@@ -125,7 +126,7 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
     assert (streamed["finish_reason"], streamed["usage"]) == (choice["finish_reason"], answer["usage"])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30, 100), deadline=None)
 @given(blocks=st.lists(st.sampled_from([*BLOCKS, *CALLED_FROM_CODE]), min_size=1, max_size=6), streamed=st.booleans())
 def test_answer__that_comes_back__the_vendors_blocks_where_they_were(blocks: list[Json], streamed: bool) -> None:
     """An answer with `pause_turn`, or any other, comes back in a history."""

@@ -18,6 +18,7 @@ from tests.fakes.dialects.story import Call, Story
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.anthropic_events import Json, translator
 from tests.integrations.exchanges import chat_request, decoded, run
+from tests.night import examples
 
 
 def without_created(events: Iterable[StreamEvent]) -> list[Json]:
@@ -40,7 +41,7 @@ STORIES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(STORIES, st.lists(st.integers(0, 1 << 16), max_size=20))
 def test_stream__any_story_cut_anywhere__the_whole_answer(story: Story, cuts: list[int]) -> None:
     data = b"".join(FAKE.stream(story).events)

@@ -16,6 +16,7 @@ from tests.integrations.adapters.assembled import as_the_sdk_does, assembled
 from tests.integrations.adapters.subject import pieces
 from tests.integrations.bedrock_exchanges import CLAUDE, NOVA, bedrock_request, event
 from tests.integrations.exchanges import decoded, run
+from tests.night import examples
 
 Json = dict[str, Any]
 SOURCE = {"bytes": "cG5n"}
@@ -56,7 +57,7 @@ OF_REQUEST = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40, 150), deadline=None)
 @given(
     blocks=st.lists(st.sampled_from(BLOCKS), max_size=6),
     reason=st.sampled_from(sorted(REASONS)),

@@ -19,6 +19,7 @@ from tests.integrations.bedrock_requests import (
     TOOL,
     native,
 )
+from tests.night import examples
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
@@ -52,7 +53,7 @@ TURNS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40, 150), deadline=None)
 @given(turns=st.lists(TURNS, min_size=1, max_size=6), model=st.sampled_from([CLAUDE, NOVA, LLAMA, OWN_PROFILE]))
 def test_messages__anything__valid_and_by_the_dialects_rules(turns: list[dict[str, Any]], model: str) -> None:
     body = native(model, messages=turns, tools=[TOOL])

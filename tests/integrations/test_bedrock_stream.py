@@ -15,6 +15,7 @@ from tests.integrations.bedrock_answers import (
     choice_of,
     run,
 )
+from tests.night import examples
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 STORIES = st.builds(
@@ -30,7 +31,7 @@ STORIES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(story=STORIES, cuts=st.lists(st.integers(0, 4000), max_size=10))
 def test_stream__any_story_cut_anywhere__adds_up_to_the_whole_answer(story: Story, cuts: list[int]) -> None:
     body = b"".join(FAKE.stream(story).events)

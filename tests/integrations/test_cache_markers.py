@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.providers.base import ChatRequest, Credentials
 from integrations.providers.native import native_adapter
 from integrations.registry import adapter_for
+from tests.night import examples
 
 LONG = "A sentence of some words. " * 400
 MARK = {"type": "ephemeral"}
@@ -143,6 +144,7 @@ messages_of_clients = st.lists(
 tools_of_clients = st.lists(st.sampled_from([{"name": "a"}, {"name": "b", "defer_loading": True}]), max_size=3)
 
 
+@settings(max_examples=examples(25, 100))
 @given(messages=messages_of_clients, tools=tools_of_clients)
 def test_native__any_request__at_most_four_markers_none_on_thoughts_and_empty_texts(
     messages: list[Json], tools: list[Json]

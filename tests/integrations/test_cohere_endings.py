@@ -9,11 +9,9 @@ import pytest
 from cohere.types.chat_finish_reason import ChatFinishReason
 from cohere.types.finish_reason import FinishReason
 
-from integrations.providers.cohere import ADAPTER
 from integrations.providers.errors import FailureKind, ProviderError
 from tests.integrations.cohere_answers import (
     READ,
-    REQUEST,
     START,
     USAGE,
     choice_of,
@@ -22,7 +20,6 @@ from tests.integrations.cohere_answers import (
     text,
     text_delta,
 )
-from tests.integrations.exchanges import credentials
 
 # Every finish reason of the SDK, in both versions of the API, is mapped to the outcome of an answer with text.
 REASONS: dict[str, str | FailureKind] = {
@@ -73,10 +70,3 @@ def outcome_of(reason: str, content: str) -> tuple[str | FailureKind, str | Fail
             found.append(error.kind)
     whole, stream = found
     return whole, stream
-
-
-def test_failure__key_in_the_message__redacted() -> None:
-    access = credentials("cohere", key="VeryOwnKeyOfNoKnownForm")
-    ADAPTER.build_request(REQUEST, access)
-    error = ADAPTER.classify_failure(401, {}, b'{"message": "invalid api token VeryOwnKeyOfNoKnownForm"}')
-    assert "VeryOwnKey" not in error.message

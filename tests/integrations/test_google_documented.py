@@ -14,6 +14,7 @@ from tests.integrations.adapters.assembled import as_the_sdk_does, assembled
 from tests.integrations.adapters.subject import pieces
 from tests.integrations.exchanges import chat_request, decoded, run
 from tests.integrations.google_exchanges import array, sse
+from tests.night import examples
 
 Json = dict[str, Any]
 PNG = {"mimeType": "image/png", "data": "cG5n"}
@@ -63,7 +64,7 @@ USAGE = {"promptTokenCount": 10, "candidatesTokenCount": 5, "thoughtsTokenCount"
 HEAD = {"modelVersion": "gemini-x", "responseId": "r1"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40, 150), deadline=None)
 @given(
     parts=st.lists(st.sampled_from(PARTS), max_size=6),
     reason=st.sampled_from(sorted(REASONS)),

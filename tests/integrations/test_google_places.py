@@ -29,9 +29,3 @@ def test_vertex__another_publisher__refused(model: str) -> None:
     with pytest.raises(UnsupportedParameterError) as caught:
         vertex("ya29.t", model=model, project="p")
     assert caught.value.parameter == "model"
-
-
-def test_failure__echoes_a_secret_of_ours__taken_out() -> None:
-    vertex("ya29.an-access-token", project="p")
-    error = VERTEX.classify_failure(401, {}, b'{"error": {"message": "bad token ya29.an-access-token"}}')
-    assert error.message == "bad token [redacted]"

@@ -16,6 +16,8 @@ from integrations.providers.google import GEMINI, VERTEX
 from integrations.providers.google.schema import google_schema
 from tests.fakes.dialects.google import FAKE, VERTEX_FAKE, GoogleFake
 from tests.fakes.dialects.story import ReadRequest
+from tests.integrations.google_requests import FLASH, body_of, config_of
+from tests.night import examples
 
 TEXTS = st.text(alphabet=st.sampled_from(list('ab"\\{}[]\nö👋 ')), min_size=1, max_size=8)
 SIGNATURES = st.sampled_from(["c2lnbmVk", "YWxzbyBzaWduZWQ=", ""])
@@ -70,7 +72,7 @@ def text_of(message: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("fake", [FAKE, VERTEX_FAKE], ids=["google", "google_vertex"])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(40, 120), deadline=None)
 @given(messages=CONVERSATIONS, model=st.sampled_from(["gemini-2.5-flash", "gemini-3-flash-preview"]))
 def test_request__any_conversation__taken_and_whole(
     fake: GoogleFake, messages: list[dict[str, Any]], model: str
@@ -110,3 +112,20 @@ def test_schema__anything__the_same_again_when_put_right(schema: Any) -> None:
     once = google_schema(schema)
     assert json.dumps(schema) == before
     assert google_schema(once) is once
+
+
+@pytest.mark.parametrize("effort", ["low", "medium", "high", "xhigh", "max"])
+@pytest.mark.parametrize("limit", [400, 1000, 3000, 20000])
+@pytest.mark.parametrize("model", [FLASH, "gemini-2.5-pro"])
+def test_effort__beside_a_limit__leaves_room_for_the_answer(model: str, effort: str, limit: int) -> None:
+    config = config_of(model, reasoning_effort=effort, max_tokens=limit)
+    assert config["maxOutputTokens"] == limit
+    assert 0 < config["thinkingConfig"]["thinkingBudget"] <= limit * 3 // 4
+
+
+def test_function__of_endless_depth__passed_on() -> None:
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(300):
+        schema = {"type": "object", "properties": {"a": schema}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    assert body_of(tools=[tool])["tools"][0]["functionDeclarations"][0]["parametersJsonSchema"] == schema

@@ -16,6 +16,7 @@ from integrations.providers.google import GEMINI, VERTEX
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.exchanges import chat_request, credentials, decoded, run
 from tests.integrations.google_exchanges import answer, body, call, sse
+from tests.night import examples
 
 Json = dict[str, Any]
 THIRD = "gemini-3-flash-preview"
@@ -83,7 +84,7 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50, 200), deadline=None)
 @given(parts=st.lists(PARTS, min_size=1, max_size=8), is_streamed=st.booleans())
 def test_answer__of_any_parts__comes_back_in_its_order(parts: list[Json], is_streamed: bool) -> None:
     """The calls and images come back behind all text, as OpenAI's messages have them; Google's own parts come back

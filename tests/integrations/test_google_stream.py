@@ -17,6 +17,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google import GEMINI
 from tests.integrations.exchanges import chat_request, decoded, run
 from tests.integrations.google_exchanges import answer, array, sse
+from tests.night import examples
 
 Form = Callable[..., bytes]
 NOW = 1_800_000_000.0
@@ -73,7 +74,7 @@ PARTS = st.one_of(
 CUTS = st.lists(st.integers(0, 4000), max_size=30)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40, 150), deadline=None)
 @given(
     parts=st.lists(st.lists(PARTS, max_size=3), min_size=1, max_size=4), cuts=CUTS, form=st.sampled_from([sse, array])
 )

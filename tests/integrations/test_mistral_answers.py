@@ -34,16 +34,6 @@ def streamed(*chunks: dict[str, Any]) -> dict[str, Any]:
     return assembled(decoded(events))
 
 
-def test_answer__plain__the_same_bytes() -> None:
-    body = json.dumps(completion()).encode()
-    assert ADAPTER.parse_response(REQUEST, body).body is body
-
-
-def test_answer__the_word_thinking_in_a_text__the_same_bytes() -> None:
-    body = json.dumps(completion(note="thinking")).encode()
-    assert ADAPTER.parse_response(REQUEST, body).body is body
-
-
 @given(
     st.lists(st.one_of(st.text(min_size=1).map(lambda text: [think(text)]), st.text(min_size=1)), max_size=8),
     st.lists(st.integers(0, 4000), max_size=8),

@@ -33,12 +33,6 @@ TEXTS = st.one_of(
 )
 
 
-def test_answer__reasoning_content_of_its_own__same_bytes() -> None:
-    message = {"role": "assistant", "content": "", "reasoning_content": "a", "reasoning": "b"}
-    body = json.dumps(completion(choices=[{"index": 0, "message": message, "finish_reason": "stop"}])).encode()
-    assert adapter_for("vllm").parse_response(chat_request(), body).body is body
-
-
 @pytest.mark.parametrize(("fields", "expected"), REASONING_CASES)
 def test_stream__reasoning_under_any_name__also_under_the_one_that_clients_know(
     fields: dict[str, Any], expected: str | None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -17,6 +17,7 @@ from integrations.providers.openai.responses_adapter import ADAPTERS
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.openai_responses import RESPONSES
 from tests.fakes.dialects.story import Call, ReadRequest, Story
+from tests.night import examples
 from tests.recordings import recordings_of
 
 Json = dict[str, Any]
@@ -212,6 +213,7 @@ STORIES = st.builds(
 )
 
 
+@settings(max_examples=examples(20, 100))
 @given(story=STORIES, sizes=st.lists(st.integers(1, 400), min_size=1, max_size=5), provider=st.sampled_from(PROVIDERS))
 def test_answer__whole_and_streamed_with_any_cuts__is_the_same_and_comes_back(
     story: Story, sizes: list[int], provider: str
@@ -296,6 +298,7 @@ def test_stream_that_ends_early__is_unusable() -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
+@settings(max_examples=examples(20, 100))
 @given(sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=6))
 def test_recorded_answer__is_a_chat_completion(name: str, sizes: list[int]) -> None:
     recording = RECORDED[name]

@@ -37,7 +37,7 @@ Json = dict[str, Any]
 
 
 class AnthropicFake:
-    """A fake of Anthropic; `tests/integrations/test_fake_anthropic.py` compares it with the vendor's SDK."""
+    """A fake of Anthropic; `tests/integrations/fakes` compares it with the vendor's SDK."""
 
     can = Can(signatures=True)
 

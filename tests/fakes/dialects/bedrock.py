@@ -1,4 +1,4 @@
-"""A fake of Bedrock's Converse as AWS documents it; tests/integrations/test_fake_bedrock.py compares it with boto3."""
+"""A fake of Bedrock's Converse as AWS documents it; tests/integrations/fakes compares it with boto3."""
 
 from __future__ import annotations
 

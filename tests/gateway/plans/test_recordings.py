@@ -8,13 +8,17 @@ import msgspec
 import pytest
 
 from tests.fakes.replay import ReplayServer
+from tests.gateway import test_recordings as recordings
 from tests.gateway.managed import make_prompt
 from tests.gateway.plans.both import PlansService, same, seen_by
 from tests.gateway.recorded import Recording
-from tests.gateway.test_recordings import FAILED, STREAMS, WHOLE, request_body
+from tests.gateway.test_recordings import is_of_openai, request_body
 
 pytestmark = pytest.mark.recordings
 
+WHOLE, FAILED, STREAMS = (
+    [one for one in every if is_of_openai(one)] for every in (recordings.WHOLE, recordings.FAILED, recordings.STREAMS)
+)
 EXCHANGES = [*WHOLE, *FAILED, *STREAMS[::8]]
 
 

@@ -13,8 +13,11 @@ from tests.fakes.dialects.story import Story
 from tests.integrations.adapters.hostile import ODD_VALUES, payload_of, places, swapped, with_payload
 from tests.integrations.adapters.subject import Subject, pieces
 from tests.integrations.adapters.test_answers import everything
+from tests.night import examples
 
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(
+    max_examples=examples(10, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def check_chunks(events: list[Any]) -> None:

@@ -18,8 +18,11 @@ from tests.fakes.dialects.rules.table import Refused
 from tests.integrations.adapters.hostile import ODD_VALUES, places, swapped
 from tests.integrations.adapters.subject import CLOCK, USER, WEATHER, Subject, data_url
 from tests.integrations.adapters.test_parameters import JSON_SCHEMA
+from tests.night import examples
 
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(
+    max_examples=examples(10, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
 RICH: dict[str, Any] = {

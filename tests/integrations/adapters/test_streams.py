@@ -16,6 +16,7 @@ from tests.fakes.dialects.story import Call, Finish, Story, Streamed
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.adapters.subject import Outcome, Subject, pieces, without_created
 from tests.integrations.adapters.test_answers import COUNTS, assert_usage, everything
+from tests.night import examples
 
 TEXT = "Grüße 👋 aus dem Norden,\nund “bis bald”"
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=40)
@@ -105,7 +106,7 @@ def test_stream__of_one_byte_each__the_same_chunks(subject: Subject) -> None:
     assert without_created(single.events) == without_created(whole.events)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(5, 15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=TEXTS,
     reasoning=st.one_of(st.just(""), TEXTS),
@@ -206,7 +207,7 @@ def test_stream__error_after_output__raised_behind_all_of_it(reporting: Subject,
     assert outcome.error.usage == outcome.translator.usage
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(end=st.integers(0, 1 << 16))
 def test_stream__ended_anywhere__never_taken_for_a_short_answer(subject: Subject, end: int) -> None:
     data = b"".join(subject.fake.stream(Story(text=TEXT, pieces=6)).events)

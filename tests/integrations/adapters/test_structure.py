@@ -14,6 +14,7 @@ from integrations.providers.errors import UnsupportedParameterError
 from tests.integrations.adapters.requests import requests
 from tests.integrations.adapters.rules import assert_taken
 from tests.integrations.adapters.subject import subject_of
+from tests.night import examples
 
 # The list of models has one of every generation that takes its requests in another form.
 MODELS = [
@@ -45,7 +46,11 @@ MODELS = [
 PUBLISHERS = {"mistral-medium-3": "mistral", "meta/llama-3.3-70b-instruct-maas": "openai"}
 
 
-@settings(max_examples=35, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(10, 35),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(fields=requests(), crosses_vendor=st.booleans())
 @pytest.mark.parametrize(("provider", "model"), MODELS)
 def test_request__anything__refused_or_as_the_vendor_takes_it(

@@ -24,10 +24,11 @@ from tests.integrations.adapters.assembled import assembled
 from tests.integrations.adapters.subject import Subject, pieces, subject_of
 from tests.integrations.mutations.changes import CHANGES, UNKNOWN_REASON, Change
 from tests.integrations.mutations.wire import Event, Seed, seeds_of, written
+from tests.night import examples
 
 REASONS = {"stop", "length", "tool_calls", "content_filter", "function_call"}
 # The phase of shrinking is left out, since a number chooses the change, and a smaller one is no simpler change.
-few = settings(max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+few = settings(max_examples=examples(8, 25), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 CHANGED = st.lists(st.sampled_from(CHANGES), min_size=1, max_size=3, unique=True)
 NUMBERS = st.integers(0, 2**32)
 

@@ -12,9 +12,10 @@ from unittest.mock import patch
 from integrations.providers.base import Adapter, ChatRequest, StreamEvent, StreamTranslator
 from integrations.providers.common.failures import kind_of
 from integrations.providers.errors import FailureKind, ProviderError
+from tests.night import examples
 from tests.recordings import Recording
 
-_CUTS_OF_A_STREAM = 12
+_CUTS_OF_A_STREAM = examples(4, 12)
 _MAX_CUTS = 400
 _NOW = 1_800_000_000.0
 

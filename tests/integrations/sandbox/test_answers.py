@@ -12,6 +12,7 @@ from openai import OpenAI
 
 from gateway.demo.conversations import OWN_PROMPTS, DemoConversation, read_conversations
 from tests.integrations.sandbox.requests import HELLO
+from tests.night import cases
 from tests.recordings import SHARED_DIR
 
 
@@ -139,7 +140,8 @@ def _all_conversations() -> list[DemoConversation]:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_traffic__every_prompt__is_answered_and_tool_arguments_are_json(client: OpenAI, stream: bool) -> None:
-    for conversation in _all_conversations():
+    every = _all_conversations()
+    for conversation in cases(every, by_day=every[::10]):
         options: dict[str, Any] = {"model": "echo", "messages": conversation.messages, **conversation.options}
         if stream:
             chunks = list(client.chat.completions.create(stream=True, **options))

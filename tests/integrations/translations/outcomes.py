@@ -1,9 +1,9 @@
 """Runs the examples: what an adapter makes of a request, an answer, a stream or a failure, as JSON.
 
 What follows from the rest is left out. `sent` holds what the body has else than the request, whose other fields are in
-it as they are, except those of `dropped`; so does `answer` beside the vendor's. A body of the very same bytes is `as it
-came`, a chunk with the bytes of the vendor's third event is `as event 2`, and `usage` is left out of an answer where it
-says the `counts` in OpenAI's words.
+it as they are, except those of `dropped`; so does `answer` beside a vendor's completion. A body of the very same bytes
+is `as it came`, a chunk with the bytes of the vendor's third event is `as event 2`, and `usage` is left out of an
+answer where it says the `counts` in OpenAI's words.
 """
 
 from __future__ import annotations
@@ -103,12 +103,18 @@ def _answer(example: Example) -> Json:
     ends = [choice["finish_reason"] for choice in answer["choices"]]
     if read != {"model": answer["model"], "finish_reason": ends[0] if ends else None}:
         outcome["read"] = read
-    vendors = example["whole"] if isinstance(example["whole"], dict) else {}
+    vendors = _in_openais_form(example["whole"])
     shown = _without_usage(answer, parsed.usage, kept="usage" in vendors and vendors["usage"] == answer.get("usage"))
-    outcome |= _changes({name: vendors[name] for name in shown.keys() & vendors.keys()}, shown, "answer")
+    left_out = answer.keys() - shown.keys()
+    outcome |= _changes({name: vendors[name] for name in vendors if name not in left_out}, shown, "answer")
     head = {name: outcome["answer"].pop(name) for name in _ENVELOPE if name in outcome["answer"]}
     outcome["answer"] = _flat(outcome["answer"], "message")
     return {**outcome, "head": head} if head else outcome
+
+
+def _in_openais_form(body: Any) -> Mapping[str, Any]:
+    """Returns the vendor's answer if it is a completion, of which ours differs in little, else nothing."""
+    return body if isinstance(body, dict) and "choices" in body else {}
 
 
 def _stream(example: Example, pieces: Iterable[bytes]) -> Json:

@@ -17,6 +17,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import Transport
 from tests.fakes.raw_server import Peer, answering, raw_server
 from tests.integrations.transport.requests import LIMIT, LONG_TIMEOUTS, fetch, post
+from tests.night import examples
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -79,7 +80,7 @@ async def test_answer__said_to_be_as_it_is__is_read(transport: Transport, encodi
 
 
 @FORMAT
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(5, 15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.binary(max_size=4000), cuts=st.lists(st.integers(0, 4000), max_size=6), takes=st.integers(1, 3))
 async def test_answer__compressed_and_cut_anywhere__is_delivered(
     transport: Transport, encoding: str, compress: Compress, text: bytes, cuts: list[int], takes: int
@@ -122,12 +123,12 @@ async def test_event__flushed_by_the_server__is_given_at_once(transport: Transpo
 async def test_bomb__larger_than_the_limit__is_given_up(
     transport: Transport, encoding: str, compress: Compress
 ) -> None:
-    limit = 1_000_000
+    limit = 200_000
     bomb = compress(bytes(64 * limit))
     assert len(bomb) < limit
     async with raw_server(answering(whole(bomb, encoding))) as server:
         response = await transport.send(post(server.url), LONG_TIMEOUTS)
-        with pytest.raises(ProviderError, match="larger than 1000000 bytes") as caught:
+        with pytest.raises(ProviderError, match="larger than 200000 bytes") as caught:
             await response.read(limit=limit)
         assert caught.value.kind is FailureKind.UNUSABLE
 

@@ -13,6 +13,7 @@ from integrations.transport.base import Transport
 from tests.fakes.raw_server import answering_once, raw_server
 from tests.integrations.transport.conftest import TRANSPORTS, NewTransport
 from tests.integrations.transport.requests import fetch
+from tests.night import examples
 from tests.waiting import TIMEOUT_SECONDS
 
 HEAD = b"HTTP/1.1 200 OK\r\nX-Request-Id: abc\r\nContent-Type: text/event-stream\r\n"
@@ -42,7 +43,7 @@ async def _body(transport: Transport, pieces: list[bytes]) -> bytes:
 @pytest.mark.parametrize("new", TRANSPORTS.values(), ids=TRANSPORTS)
 @pytest.mark.parametrize("framing", FRAMED)
 @given(cuts=st.lists(st.integers(min_value=1, max_value=400), max_size=12))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(5, 15), deadline=None)
 async def test_response__cut_anywhere__has_the_same_body(new: NewTransport, framing: str, cuts: list[int]) -> None:
     transport = new()
     assert await _body(transport, _cut(FRAMED[framing], cuts)) == BODY
