@@ -112,17 +112,11 @@ def test_sessions__dates__keep_sessions_active_in_the_range(api: APIClient, proj
     assert ids(api.get(unescaped)) == ["long", "new"]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "field"),
-    [
-        ({"name_pattern": "x\\"}, "name_pattern"),
-    ],
-)
-def test_sessions__bad_parameter__400_naming_it(api: APIClient, parameters: dict[str, str], field: str) -> None:
-    answer = api.get("/api/llm/sessions", parameters)
+def test_sessions__pattern_that_ends_in_an_escape__400_naming_it(api: APIClient) -> None:
+    answer = api.get("/api/llm/sessions", {"name_pattern": "x\\"})
 
     assert answer.status_code == 400
-    assert field in answer.json()["error"]["details"]
+    assert "name_pattern" in answer.json()["error"]["details"]
 
 
 def test_sessions__listing_delay__holds_back_until_quiet(
