@@ -19,7 +19,6 @@ from core.models import Project
 from tests.analytics.sessions.entries import NOW, entry, ids
 from tests.factories.analytics import store
 from tests.factories.core import make_project
-from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -167,14 +166,6 @@ def test_sessions__odd_but_valid_filter__answers(api: APIClient, project: Projec
 
         assert answer.status_code == 200, answer.json()
         assert set(ids(answer)) <= {"s"}, parameters
-
-
-def test_sessions__store_away__503(api: APIClient) -> None:
-    with store_away():
-        answer = api.get("/api/llm/sessions")
-
-    assert answer.status_code == 503
-    assert answer.json()["error"]["type"] == "service_unavailable_error"
 
 
 def test_list__cost_and_feedback__whole_sessions_by_cursors(api: APIClient, project: Project, spool: Path) -> None:
