@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
@@ -76,9 +75,8 @@ def test_lookup__records_of_another_project__are_not_found(project: Project) -> 
         assert look_up(stranger, text) == []
 
 
-@pytest.mark.parametrize("query", [{"q": " "}])
-def test_lookup__nothing_to_look_for__400_names_q(api: APIClient, query: dict[str, Any]) -> None:
-    answer = api.get("/api/llm/lookup", query)
+def test_lookup__nothing_to_look_for__400_names_q(api: APIClient) -> None:
+    answer = api.get("/api/llm/lookup", {"q": " "})
 
     assert answer.status_code == 400
     assert list(answer.json()["error"]["details"]) == ["q"]

@@ -61,17 +61,11 @@ def test_view__of_another_project__is_not_there(api: APIClient, project: Project
     assert call(root, other, "DELETE", f"{PATH}/{view['id']}").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"page": "requests", "name": "a", "query": "a=1&" * 101}, "query"),
-    ],
-)
-def test_view__bad_value__400_names_the_field(api: APIClient, body: dict[str, Any], field: str) -> None:
-    answer = api.post(PATH, body)
+def test_view__more_parameters_than_a_list_takes__400_names_the_query(api: APIClient) -> None:
+    answer = api.post(PATH, {"page": "requests", "name": "a", "query": "a=1&" * 101})
 
     assert answer.status_code == 400
-    assert list(answer.json()["error"]["details"]) == [field]
+    assert list(answer.json()["error"]["details"]) == ["query"]
 
 
 def test_view__more_than_there_may_be__refused_and_not_kept(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,11 +18,12 @@ from benchmarks.quality.runs import Run, simulate
 from benchmarks.quality.traffic import Traffic
 from benchmarks.quality.worlds import MissingBy, World
 from rollouts.evaluation.quality import Task
+from tests.night import examples
 
 # The simulation needs CPU time alone, which is slow on a busy machine.
 pytestmark = pytest.mark.timeout(900)
 
-FEW, MORE = 2, 30
+FEW, MORE = 2, examples(10, 30)
 QUICK = World(loss=0.5)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.scaling import figures, tables
@@ -16,6 +16,7 @@ from benchmarks.scaling.inputs import Mix, Shape
 from benchmarks.scaling.model import HEALTH_MESSAGES, HEALTH_MESSAGES_SENT, Elastic, Fixed, Layout, Model
 from integrations.health import sync
 from tests.deploy.kubernetes import FOLDER, build, containers, one
+from tests.night import examples
 
 MEASURED, PRICES = figures.measured(), figures.prices()
 SHARE = st.floats(0, 1)
@@ -97,6 +98,7 @@ def test_plan__more_of_anything__takes_no_fewer_dollars(name: str, mix: Mix, rat
     assert cheap <= dear * 1.5
 
 
+@settings(max_examples=examples(10, 100))
 @given(MIXES)
 def test_plan__many_installations__grow_in_proportion(mix: Mix) -> None:
     planned = Model(MEASURED, mix)

@@ -33,5 +33,5 @@ CHECKS = [
     response_headers_conformance,
     body_conformance,
 ]
-# The number of random examples for each operation, besides the bounds of every range; all take 80 seconds of one core.
+# The number of random examples for each operation.
 EXAMPLES = 4

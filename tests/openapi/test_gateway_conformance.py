@@ -17,6 +17,7 @@ from tests.fakes.scripted import ScriptedServer
 from tests.gateway.conftest import LONG_TIMEOUTS
 from tests.gateway.managed import make_prompt
 from tests.gateway.service import Gateway, GatewayService
+from tests.night import examples
 from tests.openapi.checks import CHECKS, EXAMPLES
 from tests.openapi.routes import Operation, channels_paths, operations
 from tests.openapi.vendor import everything
@@ -170,7 +171,7 @@ def test_path__another_method__is_refused_by_those_that_the_document_names(serve
 
 @schema.parametrize()
 @settings(
-    max_examples=10 * EXAMPLES,
+    max_examples=examples(4, 10) * EXAMPLES,
     derandomize=True,
     database=None,
     deadline=None,

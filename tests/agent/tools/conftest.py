@@ -13,12 +13,6 @@ def world(db: None, clickhouse: None, spool: Path) -> World:
     return make_world(spool, "umber")
 
 
-@pytest.fixture
-def stranger(db: None, clickhouse: None, spool: Path) -> World:
-    """Another project with the same kinds of rows."""
-    return make_world(spool, "zaffre")
-
-
 @pytest.fixture(scope="module")
 def kept_world(keep: Keep) -> World:
     """The world of a module whose tests store no requests."""

@@ -14,7 +14,6 @@ from core.models import Project
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project
-from tests.store_away import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -223,14 +222,6 @@ def test_search__hostile_query__finds_it_as_text(spool: Path) -> None:
 
     for query, project in projects.items():
         assert found(client_of(project), query) == ["it"], query
-
-
-def test_search__store_away__503(api: APIClient) -> None:
-    with store_away():
-        answer = api.post("/api/llm/search", {"query": "needle"})
-
-    assert answer.status_code == 503
-    assert answer.json()["error"]["type"] == "service_unavailable_error"
 
 
 def test_search__more_than_a_query_may_use__503_in_words(
