@@ -16,7 +16,10 @@ T = TypeVar("T")
 TIMEOUT_SECONDS = 60.0
 
 _FIRST_PAUSE_SECONDS = 0.001
-_MAX_PAUSE_SECONDS = 0.05
+# Most conditions ask a service, which costs it more than the wait: what takes long is asked less often, and a wait gets
+# longer by a twentieth at most.
+_SHARE_OF_WAIT = 0.05
+_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 0.25
 
 
 def wait_until(condition: Callable[[], T | None], *, seconds: float = TIMEOUT_SECONDS, what: str = "") -> T:
@@ -24,16 +27,17 @@ def wait_until(condition: Callable[[], T | None], *, seconds: float = TIMEOUT_SE
 
     Raises an AssertionError that names `what` after `seconds`.
     """
-    deadline = time.monotonic() + seconds
+    started = time.monotonic()
     pause = _FIRST_PAUSE_SECONDS
     while True:
         result = condition()
         if result is not None and result is not False:
             return result
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - started
+        if waited > seconds:
             raise AssertionError(f"not within {seconds:.0f} seconds: {what or condition}")
         time.sleep(pause)
-        pause = min(2 * pause, _MAX_PAUSE_SECONDS)
+        pause = min(2 * pause, max(_PAUSE_SECONDS, _long_pause(waited)))
 
 
 async def eventually(condition: Callable[[], bool], *, seconds: float = TIMEOUT_SECONDS) -> float:
@@ -43,6 +47,11 @@ async def eventually(condition: Callable[[], bool], *, seconds: float = TIMEOUT_
     """
     started = time.monotonic()
     while not condition():
-        assert time.monotonic() - started < seconds, f"not within {seconds:.0f} seconds: {condition}"
-        await asyncio.sleep(_FIRST_PAUSE_SECONDS)
+        waited = time.monotonic() - started
+        assert waited < seconds, f"not within {seconds:.0f} seconds: {condition}"
+        await asyncio.sleep(max(_FIRST_PAUSE_SECONDS, _long_pause(waited)))
     return time.monotonic() - started
+
+
+def _long_pause(waited: float) -> float:
+    return min(waited * _SHARE_OF_WAIT, _MAX_PAUSE_SECONDS)

@@ -20,6 +20,7 @@ from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import integration_of
+from tests.night import cases
 
 # The providers of the models, all of which reason unless told otherwise.
 MODELS = {
@@ -44,13 +45,16 @@ def cases_of(client: Client, model: str) -> list[str]:
     return [f"{api}.{case}" for api in apis for case in TOOLS]
 
 
-LOOPS = [
-    (client, model, name)
-    for client in CLIENTS
-    if client.name in APIS
-    for model in MODELS
-    for name in cases_of(client, model)
-]
+# By day each client runs once, and each provider is met once.
+BY_DAY = {
+    ("node_openai", "gpt-5"),
+    ("node_ai_sdk", "claude-sonnet-5"),
+    ("langchain", "gemini-3-pro"),
+    ("node_openai", "openai_compatible/qwen3"),
+}
+EVERY_RUN = [(client, model) for client in CLIENTS if client.name in APIS for model in MODELS]
+RUNS = cases(EVERY_RUN, by_day=[(client, model) for client, model in EVERY_RUN if (client.name, model) in BY_DAY])
+LOOPS = [(client, model, name) for client, model in RUNS for name in cases_of(client, model)]
 REPORT = "Take a hat."
 Loops = Callable[[Client, str], tuple[Results, list[ReadRequest]]]
 

@@ -110,6 +110,15 @@ def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(
         ("TRUSTED_PROXIES", "all"),
         ("LOGIN_FAILURES", "0"),
         ("HOST_NAME", "h" * 201),
+        ("SANDBOX", "maybe"),
+        ("DRAIN_SECONDS", "-1"),
+        ("PRESTOP_SECONDS", "-1"),
+        ("METRICS_PORT", "70001"),
+        ("OPERATOR_ALERT_WEBHOOK_URL", "ftp://alerts"),
+        ("CLICKHOUSE_MODE", "cluster: x"),
+        ("DATABASE_URL", "postgresql://user@h1:5432,h2:port/db"),
+        ("OIDC_PROVIDERS", "Company!"),
+        ("SECOND_FACTOR", "sometimes"),
     ],
 )
 def test_settings__bad_value__start_refused_by_name(tmp_path: Path, name: str, value: str) -> None:

@@ -1,7 +1,7 @@
 """Every seed of the corpus is answered by the rules, as are changed seeds.
 
-The cases of the suite follow from a fixed seed and take a minute in all; `python -m tests.fuzzing` draws others, for as
-long as its arguments say.
+The cases of the suite follow from a fixed seed, by day a third of those of the night; `python -m tests.fuzzing` draws
+others, for as long as its arguments say.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import pytest
 from tests.fuzzing.campaign import ENTRANCES, Outcome, entrance_of, fuzzed_gateway, run
 from tests.fuzzing.exchange import Sent
 from tests.gateway.service import GatewayService
+from tests.night import examples
 
-CASES = {"gateway": 300, "management": 300, "otlp": 300, "mcp": 300, "provider": 300}
+CASES = examples(100, 300)
 SEED = 14
 # The number of cases of a run that only its time limits.
 UNBOUNDED = 1 << 40
@@ -47,7 +48,7 @@ def test_entrance__changed_seeds__no_failure_and_no_leak(
         elif seconds := os.environ.get("FUZZ_SECONDS"):
             outcome = run(entrance, seed=_seed(), cases=UNBOUNDED, seconds=float(seconds) / len(chosen))
         else:
-            outcome = run(entrance, seed=_seed(), cases=CASES[name])
+            outcome = run(entrance, seed=_seed(), cases=CASES)
         with capsys.disabled():
             _log(outcome)
         assert not outcome.found, _listed(outcome)

@@ -33,6 +33,7 @@ def test_history__same_seed__same_accidents_and_a_longer_one_begins_the_same() -
     assert all(isinstance(accident, Accident) for accident in short)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("which", ["fixed", "drawn"])
 def test_history__accidents_under_traffic__answered_is_rows_is_rollups_is_spend(tmp_path: Path, which: str) -> None:
     seed = _FIXED if which == "fixed" else DRAWN

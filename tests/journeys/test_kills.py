@@ -11,11 +11,12 @@ import pytest
 from tests.journeys.rows import Rows, read_rows, rows_when
 from tests.journeys.traffic import Traffic, new_project
 from tests.live.service import LiveService
+from tests.night import examples
 
-# A process starts ten times, one start after the other.
+# At night a process starts ten times, one start after the other.
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
-KILLS = 10
+KILLS = examples(2, 10)
 
 
 def kill_during_traffic(
@@ -61,7 +62,7 @@ def wait_until_shipping(service: LiveService, project_id: str) -> None:
     rows_when(service, project_id, lambda rows: rows.total > found.total)
 
 
-def test_web_worker__killed_ten_times__every_success_has_one_row(journey_service: LiveService) -> None:
+def test_web_worker__killed_again_and_again__every_success_has_one_row(journey_service: LiveService) -> None:
     traffic = Traffic(journey_service, new_project(journey_service, "kill web"), "kill-web")
 
     kill_during_traffic(journey_service, traffic, ("web-1", "web-2"), answers=30)
@@ -73,7 +74,7 @@ def test_web_worker__killed_ten_times__every_success_has_one_row(journey_service
 
 
 @pytest.mark.parametrize("role", ["shipper", "engine"])
-def test_record_keeper__killed_ten_times__clients_notice_nothing_and_no_row_is_lost(
+def test_record_keeper__killed_again_and_again__clients_notice_nothing_and_no_row_is_lost(
     journey_service: LiveService, role: str
 ) -> None:
     # No request meets the kill itself, as one does at a web worker: it is enough that records keep arriving.

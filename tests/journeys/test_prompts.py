@@ -1,4 +1,4 @@
-"""Plays all prompts of the shared traffic through the SDK against the sandbox: no error, and a row for each request."""
+"""Plays prompts of the shared traffic through the SDK against the sandbox: no error, and a row for each request."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from tests.journeys.rows import Rows, rows_when
 from tests.journeys.traffic import new_project
 from tests.live.service import LiveService
+from tests.night import cases
 from tests.recordings import shared_file
 from tests.services import START_SECONDS
 
@@ -28,9 +29,12 @@ OWN: list[dict[str, Any]] = [
 
 
 def prompts() -> list[dict[str, Any]]:
-    """Returns the shared traffic's prompts, or the repository's few where the checkout has none."""
+    """Returns the shared traffic's prompts, by day every sixth, or the repository's few where the checkout has none."""
     file: Path | None = shared_file("traffic", "prompts.jsonl")
-    return OWN if file is None else [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    if file is None:
+        return OWN
+    every = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return list(cases(every, by_day=every[::6]))
 
 
 async def ask(client: openai.AsyncOpenAI, messages: list[Any], options: dict[str, Any]) -> str:
@@ -65,7 +69,7 @@ def rows_of(service: LiveService, project_id: str, count: int) -> Rows:
     )
 
 
-async def test_prompts__all_through_the_sdk__no_error_and_a_row_each(journey_service: LiveService) -> None:
+async def test_prompts__through_the_sdk__no_error_and_a_row_each(journey_service: LiveService) -> None:
     project = await asyncio.to_thread(new_project, journey_service, "prompts")
     gate = asyncio.Semaphore(CONCURRENCY)
     base_url = f"{journey_service.base_url}/api/gateway/v1"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.live.fleet import former_tree, start_together
 from tests.live.service import ROOT
 
@@ -16,6 +18,7 @@ def test_hosts__started_together_on_empty_stores__all_serve_and_one_shows_the_ke
     assert outcome.keys_shown == 1
 
 
+@pytest.mark.night
 def test_hosts__started_together_beside_a_former_one_under_load__figures_are_those_of_the_requests() -> None:
     with former_tree(ROOT, _EARLY) as former:
         outcome = start_together(2, former=former, rows=20_000)

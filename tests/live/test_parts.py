@@ -19,6 +19,7 @@ from gateway.consumers import SURFACES
 from tests.live.conftest import StartService
 from tests.live.prompts import Project, new_projects
 from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.night import cases
 from tests.services import START_SECONDS
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -52,6 +53,12 @@ _WEB_WORKER = [
     "off",
 ]
 
+_OTHER_SERVERS = {
+    "uvicorn": ["-m", "uvicorn", "config.asgi:application", "--loop", "uvloop", "--http", "httptools", "--port"],
+    "daphne": ["-m", "daphne", "config.asgi:application", "-p"],
+    "runserver": ["manage.py", "runserver", "--noreload"],
+}
+
 
 def test_surfaces__through_daphne_and_through_the_web_worker__reach_the_same_consumers(tmp_path: Path) -> None:
     application = "tests.config.consumer_names:application"
@@ -81,16 +88,11 @@ def project(live_service: LiveService) -> Project:
 
 @pytest.fixture(
     scope="module",
-    params=[
-        ["-m", "uvicorn", "config.asgi:application", "--loop", "uvloop", "--http", "httptools", "--port"],
-        ["-m", "daphne", "config.asgi:application", "-p"],
-        ["manage.py", "runserver", "--noreload"],
-    ],
-    ids=["uvicorn", "daphne", "runserver"],
+    params=cases(list(_OTHER_SERVERS), by_day=["daphne"]),
 )
 def root(live_service: LiveService, request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of another server on the same services."""
-    with _running(live_service.var_dir, *request.param, "0") as process:
+    with _running(live_service.var_dir, *_OTHER_SERVERS[request.param], "0") as process:
         port = wait_until(lambda: _port(process), seconds=START_SECONDS, what="the server to listen")
         yield f"http://127.0.0.1:{port}"
 

@@ -15,11 +15,12 @@ from tests.live.conftest import StartService
 from tests.live.service import ROOT, minimal_environment
 from tests.live.start import Killer, killed_engines, later, store, without_store
 from tests.live.test_readiness import ready
+from tests.night import examples
 from tests.services import START_SECONDS
 from tests.waiting import wait_until
 
 # `make coldstart` sends 1,000 requests in five minutes and kills 20 times.
-_REQUESTS, _SECONDS, _KILLS, _SPAN_SECONDS = 30, 10.0, 4, 10.0
+_REQUESTS, _SECONDS, _KILLS, _SPAN_SECONDS = 30, 10.0, examples(2, 20), float(examples(5, 60))
 _DEAD = "CREATE TABLE migration_lease_1 (none UInt8) ENGINE = Null COMMENT 'elsewhere process 1 beat 7'"
 
 

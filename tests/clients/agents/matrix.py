@@ -36,11 +36,15 @@ def write(table: str) -> None:
     PAGE.write_text(_MATRIX.sub(lambda _: table, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def _row(program: Program, outcome_of: Callable[[Cell], Outcome]) -> list[str]:
+def heading(program: Program) -> str:
     kind = f" {program.kind}" if program.kind else ""
+    return f"{program.title} {version_of(program)}{kind}"
+
+
+def _row(program: Program, outcome_of: Callable[[Cell], Outcome]) -> list[str]:
     cells = [Cell(program, vendor) for vendor in VENDORS]
     return [
-        f"{program.title} {version_of(program)}{kind}",
+        heading(program),
         *(_text(cell, outcome_of(cell)) for cell in cells),
         program.session,
     ]

@@ -10,10 +10,25 @@ from collections.abc import Callable
 import pytest
 
 from tests.clients.agents.cells import CELLS, Cell, Outcome
-from tests.clients.agents.matrix import COMMAND, documented, matrix
+from tests.clients.agents.matrix import COMMAND, documented, heading, matrix
 from tests.clients.agents.programs import PROGRAMS, Program
+from tests.clients.agents.vendors import VENDORS
+from tests.night import cases
 
-each_cell = pytest.mark.parametrize("cell", CELLS, ids=lambda cell: str(cell.name))
+# By day each program runs once, and each vendor is met in its own protocol or in another's.
+BY_DAY = {
+    "claude_code-anthropic",
+    "codex-openai",
+    "codex_with_mcp-anthropic",
+    "codex_by_address-vllm",
+    "opencode-openai",
+    "gemini_cli-google",
+    "qwen_code-vllm",
+    "aider-google",
+}
+each_cell = pytest.mark.parametrize(
+    "cell", cases(CELLS, by_day=[cell for cell in CELLS if cell.name in BY_DAY]), ids=lambda cell: str(cell.name)
+)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: str(program.name))
@@ -39,5 +54,17 @@ def test_agent__at_its_own_vendor__sends_the_bytes_that_the_vendor_gets(
     assert not is_native or all(kept)
 
 
+def test_cells_by_day__each_program_once__and_every_vendor() -> None:
+    by_day = [cell for cell in CELLS if cell.name in BY_DAY]
+    assert [cell.program.name for cell in by_day] == [program.name for program in PROGRAMS]
+    assert {cell.vendor.provider for cell in by_day} == {vendor.provider for vendor in VENDORS}
+
+
+def test_matrix__of_the_page__has_the_programs_of_the_lock_files() -> None:
+    rows = documented().splitlines()[2:]
+    assert [row.split("|")[1].strip() for row in rows] == [heading(program) for program in PROGRAMS]
+
+
+@pytest.mark.night
 def test_matrix__of_the_page__is_what_this_run_has_seen(outcome_of: Callable[[Cell], Outcome]) -> None:
     assert documented() == matrix(outcome_of), f"docs/clients.md is not current: {COMMAND}"

@@ -19,6 +19,7 @@ import pytest
 
 from config.version import VERSION
 from tests.clients.clients import ROOT
+from tests.night import cases
 
 _SECONDS = 300
 _BUILT = shutil.ignore_patterns("build", "dist", "node_modules", "*.egg-info", "__pycache__")
@@ -75,7 +76,7 @@ def as_sources(sources: Path) -> str:
     return str(project / "packages" / f"prompt_gateway_client-{VERSION}.tar.gz")
 
 
-@pytest.mark.parametrize("way", [by_path, by_git, as_wheel, as_sources])
+@pytest.mark.parametrize("way", cases([by_path, by_git, as_wheel, as_sources], by_day=[by_git, as_wheel]))
 def test_client_for_python__installed__is_imported(sources: Path, tmp_path: Path, way: Callable[[Path], str]) -> None:
     folder = tmp_path / "application"
     run(*_PIP, "install", *_OFFLINE, "--target", folder, way(sources), at=tmp_path)
@@ -102,7 +103,7 @@ def packed(sources: Path) -> str:
     return str(tarball)
 
 
-@pytest.mark.parametrize("way", [linked, of_repository, packed])
+@pytest.mark.parametrize("way", cases([linked, of_repository, packed], by_day=[packed]))
 def test_client_for_typescript__installed__is_imported(
     sources: Path, tmp_path: Path, way: Callable[[Path], str]
 ) -> None:

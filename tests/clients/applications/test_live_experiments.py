@@ -155,6 +155,7 @@ def test_run__budget_that_is_too_small__exits_with_3_and_is_kept(pipeline: Pipel
     assert 0 < done.found["cost_usd"] <= 0.005
 
 
+@pytest.mark.night
 def test_run__provider_away__exits_with_3(pipeline: Pipeline, tmp_path: Path) -> None:
     done = pipeline.run("python", pipeline.prompt(), AWAY, "--evaluator", "warm", "--items", "4", at=tmp_path)
 

@@ -4,13 +4,15 @@ minutes in full."""
 from __future__ import annotations
 
 from tests.clients.applications.outage import outage
+from tests.night import cases
 from tests.waiting import wait_until
 
 # The worker re-reads its snapshots this often, instead of every 30 seconds.
 _SHORTENED = {"SNAPSHOT_SECONDS": "0.2"}
-# By the clocks of the clients 31 looks are more than five minutes, with steps around the 30 seconds for which a prompt
-# is fresh. After the last step the kept prompts are older than the 330 seconds for which they may be shown at once.
-_STEPS = [5, 10, 16] * 10 + [400]
+# By the clocks of the clients the looks are more than five minutes, with steps around the 30 seconds for which a prompt
+# is fresh; at night there are 31 of them. After the last step the kept prompts are older than the 330 seconds for which
+# they may be shown at once.
+_STEPS = [*cases([5, 10, 16] * 10, by_day=[5, 10, 16, 31, 250]), 400]
 
 
 def test_stores__hung_and_then_dead_for_five_minutes__are_not_noticed(compiled: None) -> None:

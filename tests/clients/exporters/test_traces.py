@@ -17,6 +17,7 @@ import pytest
 from tests.clients.clients import ENVIRONMENTS
 from tests.clients.conftest import CLIENT_SECONDS
 from tests.gateway.service import Gateway
+from tests.night import cases
 
 FOLDER = Path(__file__).parent
 PYTHON = str(ENVIRONMENTS / "python-exporters" / "bin" / "python")
@@ -30,7 +31,11 @@ def command(name: str) -> list[str]:
     return [PYTHON, str(FOLDER / "scripts" / f"with_{name}.py")]
 
 
-@pytest.mark.parametrize("name", ["openinference", "openllmetry", "logfire", "ai_sdk"])
+# By day one of each language.
+@pytest.mark.parametrize(
+    "name",
+    cases(["openinference", "openllmetry", "logfire", "ai_sdk"], by_day=["openllmetry", "ai_sdk"]),
+)
 def test_exporter__call_inside_a_root_span__whole_trace_in_its_session(
     installed: None, gateway: Gateway, tmp_path: Path, name: str
 ) -> None:

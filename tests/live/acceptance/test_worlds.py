@@ -19,9 +19,25 @@ from tests.live.acceptance.course import FIRST_REQUESTS, Course
 from tests.live.acceptance.worlds import WORLDS, World
 from tests.live.prompts import new_projects
 from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.night import cases
 from tests.services import START_SECONDS
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
+# By day one world of each kind of evidence against a target, and two harmless ones.
+BY_DAY = {
+    "error-500",
+    "422, half of the clients",
+    "hangs, clients leave after 4 s",
+    "guardrail refuses the answers",
+    "error-500 behind a cold cache",
+    "another model, slower",
+    "another model, dearer",
+    "every answer breaks its schema",
+    "another model answers for its own",
+    "harmless",
+    "harmless beside a warm cache",
+}
+PLAYED = tuple(cases(WORLDS, by_day=[world for world in WORLDS if world.name in BY_DAY]))
 # Fewer than 20 of 80 requests at 49 % come five times in a million; enough of the cached ones remain for a comparison,
 # and of those of which half are answered for the minimum of a stage. The scheduled evaluation may have judged the
 # answered ones before those that hang are counted, and no further traffic comes beside them.
@@ -48,8 +64,8 @@ AT_ONCE, LEAVING_AT_ONCE = 3, 16
 
 @pytest.fixture(scope="module")
 def decided(live_service: LiveService) -> Mapping[str, Course]:
-    projects = new_projects(live_service, [world.name for world in WORLDS])
-    courses = [Course(*pair) for pair in zip(WORLDS, projects, strict=True)]
+    projects = new_projects(live_service, [world.name for world in PLAYED])
+    courses = [Course(*pair) for pair in zip(PLAYED, projects, strict=True)]
     asyncio.run(_run(courses, live_service))
     return {course.world.name: course for course in courses}
 
@@ -114,11 +130,15 @@ def _evaluate(courses: list[Course], service: LiveService) -> None:
         course.look()
 
 
+def test_worlds_by_day__names__are_of_worlds() -> None:
+    assert {world.name for world in WORLDS} >= BY_DAY
+
+
 def _of(worlds: tuple[World, ...], *, harmless: bool) -> list[str]:
     return [world.name for world in worlds if world.harmless == harmless]
 
 
-@pytest.mark.parametrize("world", _of(WORLDS, harmless=False))
+@pytest.mark.parametrize("world", _of(PLAYED, harmless=False))
 def test_worse_target__its_first_requests__rolled_back_or_held_with_the_reason(
     decided: Mapping[str, Course], world: str
 ) -> None:
@@ -128,7 +148,7 @@ def test_worse_target__its_first_requests__rolled_back_or_held_with_the_reason(
     assert course.names_the_fault, course.finding.reason
 
 
-@pytest.mark.parametrize("world", _of(WORLDS, harmless=True))
+@pytest.mark.parametrize("world", _of(PLAYED, harmless=True))
 def test_harmless_target__its_first_requests__promoted(decided: Mapping[str, Course], world: str) -> None:
     course = decided[world]
     assert course.finding.decided == "promoted", f"{outcomes(course.target)}: {course.finding}"

@@ -1,4 +1,4 @@
-"""A project with 200,000 requests of 90 days, and a person at its pages whose clicks are counted."""
+"""A project with 200,000 requests of 90 days (20,000 by day), and a person at its pages whose clicks are counted."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from tests.live.operators.operator import Operator
 from tests.live.playground import Account, make_account
 from tests.live.prompts import Team
 from tests.live.service import LiveService
+from tests.night import examples
 
-REQUESTS = 200_000
+REQUESTS = examples(20_000, 200_000)
 
 
 @pytest.fixture(scope="session")
 def busy_team(live_service: LiveService) -> Team:
-    """A project with a history of 200,000 requests until now."""
+    """A project with a history of REQUESTS until now."""
     team = Team(live_service, f"busy {uuid.uuid4().hex[:6]}")
     team.command("generate_traffic", "--project", team.project_id, "--requests", str(REQUESTS), "--content-days", "10")
     return team

@@ -11,10 +11,10 @@ from tests.browser.actions import overflows, unlabelled
 from tests.fakes.cheap_calls import cheap_call
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
-from tests.live.conftest import StartService
 from tests.live.operators.conftest import signed_in
 from tests.live.playground import make_account
 from tests.live.prompts import Team
+from tests.live.service import LiveService
 
 _MAX_CLICKS = 6
 _KEY = FAKES["openai"].credentials("").secret
@@ -30,9 +30,9 @@ def upstream() -> Iterator[str]:
 
 
 async def test_job_8__provider_key__added_tested_and_rotated(
-    page: Page, start_service: StartService, upstream: str
+    page: Page, live_service: LiveService, upstream: str
 ) -> None:
-    team = Team(start_service({"ALLOW_PRIVATE_UPSTREAMS": "1"}), "keys")
+    team = Team(live_service, "keys")
     operator = await signed_in(page, team, make_account(team, "administrator"))
     await operator.navigate("Provider keys")
     await operator.main.get_by_role("combobox", name="Provider").fill("OpenAI")

@@ -23,6 +23,7 @@ from tests.live.operators.operator import Operator
 from tests.live.playground import Account, make_account
 from tests.live.prompts import Project, Team, command
 from tests.live.service import LiveService
+from tests.night import cases
 
 _MAX_CLICKS = 3
 _PROGRAM_SECONDS = 120
@@ -79,7 +80,10 @@ async def test_job_13__home_of_an_empty_project__says_how_and_links_the_first_re
     assert await operator.main.get_by_role("region", name="Connect an application").count() == 0
 
 
-@pytest.mark.parametrize("client", ["Python", "TypeScript", "Anthropic SDK", "Claude Code", "Codex"])
+@pytest.mark.parametrize(
+    "client",
+    cases(["Python", "TypeScript", "Anthropic SDK", "Claude Code", "Codex"], by_day=["TypeScript", "Claude Code"]),
+)
 async def test_job_13__snippet_of_a_client__is_answered_and_its_request_is_linked(
     page: Page, programs: None, project: EmptyProject, account: Account, tmp_path: Path, client: str
 ) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 from playwright.async_api import Page, expect
 
 from tests.gateway.alerts.receiver import TOKEN, Receiver, receiver_at
-from tests.live.conftest import StartService
 from tests.live.operators.conftest import signed_in
 from tests.live.playground import make_account
 from tests.live.prompts import Team
+from tests.live.service import LiveService
 from tests.waiting import TIMEOUT_SECONDS, eventually
 
 # Alerts, New alert, the channel, Save alert.
@@ -19,10 +19,9 @@ _MAX_CLICKS = 4
 
 
 async def test_job__alert_on_requests__is_set_fires_and_its_message_arrives(
-    page: Page, start_service: StartService
+    page: Page, live_service: LiveService
 ) -> None:
-    # The receiver is on a private address.
-    team = Team(start_service({"ALLOW_PRIVATE_UPSTREAMS": "1"}), "shop")
+    team = Team(live_service, "shop")
     team.command("generate_traffic", "--project", team.project_id, "--requests", "300", "--days", "1")
     operator = await signed_in(page, team, make_account(team, "administrator"))
     main = operator.main
