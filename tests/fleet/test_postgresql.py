@@ -26,12 +26,13 @@ from core.redis.broker import broker
 from tests.fleet.servers import pgbouncer
 from tests.live.fleet import Host, Installation
 from tests.live.service import LiveService, minimal_environment
+from tests.night import examples
 from tests.services import START_SECONDS, start_postgresql, start_redis
 from tests.stores import shared_secrets
 from tests.waiting import wait_until
 
-STARTS = int(os.environ.get("FLEET_STARTS", "2"))
-SECONDS = float(os.environ.get("FLEET_SECONDS", "60"))
+STARTS = int(os.environ.get("FLEET_STARTS") or examples(1, 20))
+SECONDS = float(os.environ.get("FLEET_SECONDS") or examples(10, 1200))
 POOL = 3
 
 logger = logging.getLogger("tests.fleet")
