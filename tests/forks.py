@@ -30,8 +30,16 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 # Commands whose start is what tests look at, or that tests find by their command line.
 _ANEW = frozenset({"serve", "demo", "ship_records", "celery_worker"})
 _MODULES = frozenset({"uvicorn", "tests.gateway.seed"})
-# These modules read the environment or settings while they are imported: each child imports them itself.
-_READ_AT_IMPORT = ("agent.routing", "config.asgi", "config.json_log", "gateway.consumers", "gateway.routing")
+# These modules read the environment or settings while they are imported, or name classes of those that do: each child
+# imports them itself.
+_READ_AT_IMPORT = (
+    "agent.routing",
+    "config.asgi",
+    "config.json_log",
+    "config.web.websockets",
+    "gateway.consumers",
+    "gateway.routing",
+)
 _STANDARD_STREAMS = 3
 
 _lock = threading.Lock()
@@ -224,9 +232,12 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def _run(wanted: dict[str, Any]) -> None:
+    from config import env
+
     # What pytest had set up for itself is not the child's.
     atexit._clear()
     sys.excepthook = sys.__excepthook__
+    env.report_in_one_line()
     threading.excepthook = threading.__excepthook__
     warnings.resetwarnings()
     os.chdir(wanted["cwd"])

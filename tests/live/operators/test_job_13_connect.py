@@ -48,7 +48,7 @@ class EmptyProject(Team):
 def programs() -> None:
     """Has the programs installed, as their lock files name them."""
     made("clients")
-    made(".venv-clients/agents/.ready")
+    made(".venv-clients/agents")
 
 
 @pytest.fixture(scope="module")
