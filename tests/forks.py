@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -106,7 +107,18 @@ def become(environment: dict[str, str]) -> None:
     """Gives this process the settings of another environment, in the object that all modules hold."""
     os.environ.clear()
     os.environ.update(environment)
+    _forget_what_was_read()
     _read_settings()
+
+
+def _forget_what_was_read() -> None:
+    for name in [*sys.modules]:
+        if name in _READ_AT_IMPORT or f"{name}.".startswith("config.settings."):
+            del sys.modules[name]
+            package, _, last = name.rpartition(".")
+            # `from package import module` looks for the attribute first.
+            if package in sys.modules:
+                vars(sys.modules[package]).pop(last, None)
 
 
 def _is_forked(words: list[str]) -> bool:
@@ -232,19 +244,23 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def _run(wanted: dict[str, Any]) -> None:
-    from config import env
+    import config
 
     # What pytest had set up for itself is not the child's.
     atexit._clear()
     sys.excepthook = sys.__excepthook__
-    env.report_in_one_line()
     threading.excepthook = threading.__excepthook__
     warnings.resetwarnings()
     os.chdir(wanted["cwd"])
     words = wanted["words"]
     sys.argv = words[1:] if words[0] == "-m" else words
     environment = {"DJANGO_SETTINGS_MODULE": "config.settings.base", **wanted["environment"]}
-    become(environment)
+    os.environ.clear()
+    os.environ.update(environment)
+    _forget_what_was_read()
+    # The package sets up the log and the report of wrong variables by the environment.
+    importlib.reload(config)
+    _read_settings()
     time.tzset()
     _filter_warnings(environment.get("PYTHONWARNINGS", ""))
     if words[0] == "-m":
@@ -278,9 +294,6 @@ def _read_settings() -> None:
     from config import env
     from config.celery import app
 
-    for name in [*sys.modules]:
-        if name in _READ_AT_IMPORT or f"{name}.".startswith("config.settings."):
-            del sys.modules[name]
     env._given.clear()
     fresh = Settings(os.environ["DJANGO_SETTINGS_MODULE"])
     for name in filter(str.isupper, dir(fresh)):
