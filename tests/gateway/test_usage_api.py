@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 from django.conf import settings as configured
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from analytics.errors import AnalyticsUnavailableError
@@ -35,7 +35,7 @@ MINUTE = int(NOW.timestamp()) // 60
 
 
 @pytest.fixture
-def client(settings: SettingsWrapper, tmp_path: Path) -> Iterator[redis.Redis]:
+def client(settings: Settings, tmp_path: Path) -> Iterator[redis.Redis]:
     # Figures are certain while no record waits in the spool of the host, where other tests leave some.
     settings.SPOOL_DIR = tmp_path
     with redis.Redis.from_url(configured.REDIS_URL) as client:
