@@ -16,13 +16,16 @@ from tests.live.service import LiveService
 from tests.night import examples
 
 REQUESTS = examples(20_000, 200_000)
+LAST_DAY = 2_500
 
 
 @pytest.fixture(scope="session")
 def busy_team(live_service: LiveService) -> Team:
-    """A project with a history of REQUESTS until now."""
+    """A project with a history of REQUESTS until now, and a last day that is busy enough to have failovers."""
     team = Team(live_service, f"busy {uuid.uuid4().hex[:6]}")
-    team.command("generate_traffic", "--project", team.project_id, "--requests", str(REQUESTS), "--content-days", "10")
+    history = ("generate_traffic", "--project", team.project_id)
+    team.command(*history, "--requests", str(REQUESTS), "--content-days", "10")
+    team.command(*history, "--requests", str(LAST_DAY), "--days", "1", "--seed", "2")
     return team
 
 
