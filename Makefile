@@ -12,7 +12,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 	--no-emit-index-url --no-emit-find-links --quiet
 
 .PHONY: serve test test-all budgets quick format demo pictures chaos outage coldstart bench bench-analytics soak fuzz lint types imports \
-	migrations openapi static check sbom typescript clients agents exporters openid servers fleet lock clean base dev python
+	migrations openapi static check sbom typescript clients agents exporters openid servers installed fleet lock clean base dev python
 
 # Containers often set it, and then each of the hundreds of processes of the suite compiles the product's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,11 +21,11 @@ serve: base
 	$(BIN)/python manage.py serve
 
 # The whole suite and, beside it, all that `make check` checks; with ARGS one plain pytest. Each behaviour once.
-test: dev
+test: dev $(if $(ARGS),,installed)
 	$(BIN)/python -m tests.run $(ARGS)
 
 # The night: full matrices, long fuzzing, histories of accidents (CONTRIBUTING.md, "Day and night").
-test-all: dev
+test-all: dev installed
 	NIGHT=1 $(BIN)/python -m tests.run $(ARGS)
 
 # Takes over what the last `make test` used, and the lines of today, where they are below their budgets.
@@ -125,6 +125,9 @@ sbom: dev
 	mkdir -p sbom
 	for part in server base; do $(BIN)/cyclonedx-py requirements requirements/$$part.lock --pyproject pyproject.toml \
 		--output-reproducible --output-file sbom/$$part.cdx.json || exit 1; done
+
+# Other programs, which a test that needs one would otherwise install itself, at the cost of its own unit.
+installed: clients agents exporters openid servers $(CLIENTS)/typescript
 
 clients: $(CLIENTS)/python $(CLIENTS)/python-openai-2 $(CLIENTS)/node
 

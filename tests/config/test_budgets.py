@@ -57,6 +57,7 @@ def test_exceeded__more_than_a_third_above__says_what_to_do(file: Path, seconds:
 
 def test_exceeded__new_unit__has_no_budget_yet(file: Path) -> None:
     assert exceeded(used(new=50.0)) and not exceeded(used(new=5.0))
+    assert not exceeded(used(checks=100.0))
 
 
 def test_exceeded__small_unit__may_vary_by_some_seconds(file: Path) -> None:
