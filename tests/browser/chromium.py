@@ -53,7 +53,8 @@ def chromium_program() -> Program:
         if found is None:
             raise BrowserError(f"{VARIABLE} is {given!r}, and there is no such program")
         return Program(Path(found))
-    folder = Path(sys.prefix) / f"chromium-{_VERSION}"
+    # The clone's `.venv` is a link that goes with the clone; the fonts' file names the folder itself.
+    folder = Path(sys.prefix).resolve() / f"chromium-{_VERSION}"
     if not folder.is_dir():
         _install(folder)
     paths = {"LD_LIBRARY_PATH": str(folder / "lib"), "FONTCONFIG_FILE": str(folder / "fonts.xml")}
