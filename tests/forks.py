@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 # Commands whose start is what tests look at, or that tests find by their command line.
 _ANEW = frozenset({"serve", "demo", "ship_records", "celery_worker"})
-_MODULES = frozenset({"uvicorn", "tests.gateway.seed"})
+_MODULES = frozenset({"uvicorn", "tests.analytics.upgrades", "tests.gateway.seed"})
 # These modules read the environment or settings while they are imported, or name classes of those that do: each child
 # imports them itself.
 _READ_AT_IMPORT = (
