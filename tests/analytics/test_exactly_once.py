@@ -19,10 +19,13 @@ from analytics.totals.file import read_totals
 from tests.analytics.place import ShippingPlace, place_in
 from tests.analytics.request_counts import Counts, count_requests
 from tests.factories.analytics import make_entry
+from tests.night import examples
 from tests.services import START_SECONDS
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
-KILLS = 4
+KILLS = examples(2, 4)
+# So often each process is killed within a large batch.
+ROUNDS = examples(1, 2)
 RECORDS_BETWEEN_KILLS = 400
 LONG_REQUEST = b'{"messages": [{"role": "user", "content": "' + b"Where is my parcel? " * 150 + b'"}]}'
 
@@ -70,10 +73,12 @@ def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactl
 
 def test_records__killed_within_large_batches__each_counted_exactly_once(place: ShippingPlace) -> None:
     project, spool = uuid4(), place.directory / "spool"
-    entries = [make_entry(LONG_REQUEST, b"{}", project_id=str(project), session_id=f"s{n % 50}") for n in range(6000)]
+    entries = [
+        make_entry(LONG_REQUEST, b"{}", project_id=str(project), session_id=f"s{n % 50}") for n in range(3000 * ROUNDS)
+    ]
     kills = [place.kill_engine, place.kill_shipper]
     writer = SpoolWriter(spool)
-    for number, kill in enumerate(kills * 2):
+    for number, kill in enumerate(kills * ROUNDS):
         for entry in entries[1500 * number : 1500 * (number + 1)]:
             writer.append(entry)
         # A plan is saved before its insert begins, and removed once it ended.
