@@ -18,10 +18,10 @@ from analytics.scores.sync.run import copy_due
 from core.errors import ValidationError
 from core.models import Project
 from tests.analytics.metrics import reference
-from tests.analytics.metrics.conftest import NOW, PROMPTS, Api
+from tests.analytics.metrics.conftest import NOW, PROMPTS, Api, KeptRecords
 from tests.factories.scores import make_score
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_records")]
 
 _PROMPT = PROMPTS[2]["prompt_config_id"]
 _MONTH = TimeRange(NOW - timedelta(days=29), NOW)
@@ -47,9 +47,9 @@ _FILTERS: list[tuple[dict[str, str], Callable[[RequestRecord], bool]]] = [
 
 @pytest.mark.parametrize(("filters", "fits"), _FILTERS, ids=lambda value: str(value) if isinstance(value, dict) else "")
 def test_figures__any_filter__equal_plain_computation(
-    api: Api, records: list[RequestRecord], filters: dict[str, str], fits: Callable[[RequestRecord], bool]
+    kept_records: KeptRecords, filters: dict[str, str], fits: Callable[[RequestRecord], bool]
 ) -> None:
-    project, kept = UUID(api[1]), [one for one in records if fits(one)]
+    project, kept = UUID(kept_records.api[1]), [one for one in kept_records.records if fits(one)]
     for length in (timedelta(days=29), timedelta(days=3), timedelta(hours=2)):
         shown = reference.between(kept, NOW - length, NOW)
         time_range, query = TimeRange(NOW - length, NOW), FigureQuery("request_count", filters=filters)
@@ -81,13 +81,14 @@ _GROUPS: list[tuple[str, Callable[[RequestRecord], str]]] = [
 
 @pytest.mark.parametrize(("group_by", "key"), _GROUPS, ids=lambda value: value if isinstance(value, str) else "")
 def test_figures__split_by_a_group__equal_plain_computation(
-    api: Api, records: list[RequestRecord], group_by: str, key: Callable[[RequestRecord], str]
+    kept_records: KeptRecords, group_by: str, key: Callable[[RequestRecord], str]
 ) -> None:
-    groups = reference.grouped(reference.between(records, _MONTH.start, _MONTH.end), key)
+    project = UUID(kept_records.api[1])
+    groups = reference.grouped(reference.between(kept_records.records, _MONTH.start, _MONTH.end), key)
     query = FigureQuery("request_count", group_by)
 
-    rows = values_of(UUID(api[1]), query, ["request_count", "error_count"], _MONTH, limit=100)
-    over_time = series_of(UUID(api[1]), query, _MONTH, top=3, interval=Interval.DAY)
+    rows = values_of(project, query, ["request_count", "error_count"], _MONTH, limit=100)
+    over_time = series_of(project, query, _MONTH, top=3, interval=Interval.DAY)
 
     expected = {name: [len(of), sum(map(reference.is_error, of))] for name, of in groups.items()}
     assert {row.key: list(row.values) for row in rows} == expected

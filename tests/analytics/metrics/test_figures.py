@@ -17,6 +17,7 @@ from analytics.request_log.record import RequestRecord
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW, OPERATIONS, Api, KeptRecords
 from tests.analytics.metrics.reference import latencies
+from tests.night import cases, examples
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +36,8 @@ def records(kept_records: KeptRecords) -> list[RequestRecord]:
 
 
 def ranges(records: list[RequestRecord], count: int) -> Iterator[tuple[datetime, datetime]]:
-    """Yields ranges between times of requests, borders of minutes, hours and days, and times just beside them; also
+    """Yields ranges between times of requests, borders of minutes, hours and days, and times just beside them, `count`
+    by night and a third of them by day; also
     ranges of one microsecond, and ranges before and after all requests."""
     chance = random.Random()  # The seed differs from run to run; the message of the assertion names the failed range.
     yield NOW - timedelta(days=29), NOW
@@ -44,7 +46,7 @@ def ranges(records: list[RequestRecord], count: int) -> Iterator[tuple[datetime,
     moment = _moment(records[0])
     yield moment, moment
     yield moment - timedelta(days=1), moment - _TICK
-    for _ in range(count):
+    for _ in range(examples(-(-count // 3), count)):
         first, second = sorted(_border(chance, records) for _ in range(2))
         yield first, second
 
@@ -113,7 +115,7 @@ def test_top_users__any_range__equal_plain_computation(
         ], (start, end)
 
 
-@pytest.mark.parametrize("near", [0, 1, users._NEAR_THE_TOP])
+@pytest.mark.parametrize("near", cases([0, 1, users._NEAR_THE_TOP], by_day=[0, users._NEAR_THE_TOP]))
 def test_users__pages_of_any_range__equal_plain_computation(
     get: Callable[..., Any], records: list[RequestRecord], monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
@@ -240,7 +242,7 @@ def test_operations__any_range__equal_plain_computation(get: Callable[..., Any],
             check_percentiles(entry, "ttft", [record.ttft_ms for record in own if record.ttft_ms])
 
 
-@pytest.mark.parametrize("operation", sorted({*OPERATIONS, "rerank"}))
+@pytest.mark.parametrize("operation", cases(sorted({*OPERATIONS, "rerank"}), by_day=["chat", "embeddings"]))
 def test_figures__of_one_operation__equal_plain_computation_without_the_others(
     get: Callable[..., Any], records: list[RequestRecord], operation: str
 ) -> None:
