@@ -49,9 +49,11 @@ def test_records__that_arrive_after_the_deletion__go_too_and_later_requests_stay
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
 
-# What is broken off after a step is as what is broken off before the next one, which is for the day.
+# What is broken off after a step is as what is broken off before the next one, which is for the day. One loop repairs
+# the four tables of figures; other tests of this module break off `users_daily`.
+BY_DAY = [step for step in STEPS if step not in ("user_sessions", "users_daily")]
 BREAKS = cases(
-    list(product(STEPS, ("before", "after"))), by_day=[*((step, "before") for step in STEPS), (STEPS[-1], "after")]
+    list(product(STEPS, ("before", "after"))), by_day=[*((step, "before") for step in BY_DAY), (STEPS[-1], "after")]
 )
 
 

@@ -53,12 +53,12 @@ def test_many_requests__deleted_in_several_batches__counted_once(
     api: APIClient, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "_REQUESTS_AT_ONCE", 7)
-    store(spool, *(entry(project, minute, user_id=f"u{minute % 3}", session_id="long") for minute in range(30)))
+    store(spool, *(entry(project, minute, user_id=f"u{minute % 3}", session_id="long") for minute in range(16)))
     before = totals(api, project)
 
     erase(api, "/api/llm/sessions/long")
 
-    assert Deletion.objects.get().requests == 30
+    assert Deletion.objects.get().requests == 16
     assert totals(api, project) == before
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
