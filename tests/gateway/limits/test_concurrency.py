@@ -23,6 +23,7 @@ from tests.fakes.scripted import ScriptedServer, answer
 from tests.gateway.limits.logged import Crowd, LoggedService, answer_by_user
 from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.wire import ENDPOINT, bearer, body
+from tests.night import examples
 from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
@@ -32,6 +33,8 @@ MAX_TOKENS = 500
 # The price is 8 dollars for a million tokens.
 MAX_UNITS = MAX_TOKENS * 80_000
 SECONDS_TO_SETTLE = 120
+# Half of them use up every budget; they come as densely as all.
+CROWD = examples(500, 1000)
 # A worker that waited in vain for the request log waits for it no more for ten seconds (docs/limits.md), and one more
 # second is for a look that was under way.
 SECONDS_WITHOUT_LOG = 11
@@ -114,7 +117,7 @@ def with_budgets(
     ]
 
 
-def test_thousand_requests__on_budgets_with_room_for_some__pass_none_of_them(
+def test_crowd__on_budgets_with_room_for_some__passes_none_of_them(
     logged: LoggedService, upstream: ScriptedServer
 ) -> None:
     """Each request has the limited key, the limited user and the session, or not, as it draws: any of the four budgets
@@ -129,11 +132,11 @@ def test_thousand_requests__on_budgets_with_room_for_some__pass_none_of_them(
     crowd = Crowd(gateway, MODEL, MAX_TOKENS, callers=callers)
 
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(lambda: asyncio.run(crowd.ask(1000, over_seconds=6)))
-        logged.until(lambda: crowd.statuses.total(), lambda count: count >= 300, seconds=60)
+        running = pool.submit(lambda: asyncio.run(crowd.ask(CROWD, over_seconds=CROWD / 160)))
+        logged.until(lambda: crowd.statuses.total(), lambda count: count >= CROWD * 0.3, seconds=60)
         with logged.host_killed(1):
             # The other host goes on alone.
-            logged.until(lambda: crowd.statuses.total(), lambda count: count >= 500, seconds=60)
+            logged.until(lambda: crowd.statuses.total(), lambda count: count >= CROWD * 0.5, seconds=60)
         running.result()
 
     # The killed host's reservations expire with the next admission of the scope.
@@ -349,9 +352,7 @@ async def burst(gateway: Gateway, count: int) -> Counter[tuple[int, bool]]:
     return Counter((answer.status_code, "x-ratelimit-limit-requests" in answer.headers) for answer in answers)
 
 
-async def test_thousand_requests__of_a_month_that_is_spent__none_admitted(
-    logged: LoggedService, upstream: ScriptedServer
-) -> None:
+async def test_burst__of_a_month_that_is_spent__none_admitted(logged: LoggedService, upstream: ScriptedServer) -> None:
     """The budget is spent while no limit counts it; then limits are switched on, and Redis and the workers lose their
     figures."""
     gateway = project(logged, upstream, "plain")
@@ -364,7 +365,7 @@ async def test_thousand_requests__of_a_month_that_is_spent__none_admitted(
     rate = {"rate_limit_enabled": True, "rate_limit_rpm": 1_000_000}
     logged.set_routing(gateway.project_id, **budget, **rate)
     # A worker that knows of the limits admits no request, from the first moment on.
-    answers = await burst(gateway, 1000)
+    answers = await burst(gateway, examples(300, 1000))
     assert (200, True) not in answers
     while (200, False) in answers:
         answers = await burst(gateway, 10)
