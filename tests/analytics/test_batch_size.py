@@ -21,6 +21,7 @@ from analytics.spool.reader import Frame
 from tests.analytics.requests.entries import chat
 from tests.analytics.texts import frames_of, hashes, identifiers, ideographs, letters, prose
 from tests.factories.analytics import make_entry, uuid7
+from tests.night import cases
 
 _STORED = st.tuples(st.integers(0, MAX_ROWS), st.integers(0, MAX_BYTES), st.floats(0, 60))
 
@@ -65,7 +66,11 @@ def test_size__largest_batch_of_small_records__fits_into_the_memory_of_a_query()
 
 
 @pytest.mark.usefixtures("clickhouse")
-@pytest.mark.parametrize("write", [hashes, identifiers, ideographs, prose, letters])
+# Identifiers are rated as ideographs are, of which each two are a word.
+@pytest.mark.parametrize(
+    "write",
+    cases([hashes, identifiers, ideographs, prose, letters], by_day=[hashes, ideographs, prose, letters]),
+)
 def test_size__largest_batch_of_texts_of_a_kind__fits_into_the_memory_of_a_query(
     settings: Settings, write: Callable[[random.Random], str]
 ) -> None:
@@ -83,7 +88,7 @@ def test_size__largest_batch_of_texts_of_a_kind__fits_into_the_memory_of_a_query
 
 
 @pytest.mark.usefixtures("clickhouse")
-@pytest.mark.parametrize("write", [identifiers, ideographs, letters])
+@pytest.mark.parametrize("write", cases([identifiers, ideographs, letters], by_day=[ideographs, letters]))
 def test_size__one_record_of_the_longest_texts__fits_into_the_memory_of_a_query(
     write: Callable[[random.Random], str],
 ) -> None:
