@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +15,33 @@ import pytest
 from cryptography.fernet import Fernet
 
 from config.settings.database import _postgresql
+from tests.config.fresh import Fresh
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def python(code: str, var: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs `code` with Django set up and only `variables` in the environment."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "VAR_DIR": str(var),
-        "DJANGO_SETTINGS_MODULE": "config.settings.base",
-        **variables,
-    }
-    program = f"import django; django.setup(); from django.conf import settings; {code}"
-    return subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def test_settings__empty_environment__sqlite_and_own_services(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def python() -> Iterator[Python]:
+    """Runs code with Django set up and only the given variables in the environment."""
+    fresh = Fresh()
+
+    def run(code: str, var: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "VAR_DIR": str(var),
+            "DJANGO_SETTINGS_MODULE": "config.settings.base",
+            **variables,
+        }
+        return fresh.run(f"import django; django.setup(); from django.conf import settings; {code}", environment)
+
+    yield run
+    fresh.stop()
+
+
+def test_settings__empty_environment__sqlite_and_own_services(python: Python, tmp_path: Path) -> None:
     ran = python(
         "print(settings.DATABASES['default']['ENGINE'], settings.REDIS_URL, settings.CLICKHOUSE_URL, settings.DEBUG)",
         tmp_path / "new" / "var",
@@ -44,7 +53,7 @@ def test_settings__empty_environment__sqlite_and_own_services(tmp_path: Path) ->
     assert (clickhouse, debug) == ("None", "False")
 
 
-def test_settings__two_starts__same_secrets_for_the_owner_only(tmp_path: Path) -> None:
+def test_settings__two_starts__same_secrets_for_the_owner_only(python: Python, tmp_path: Path) -> None:
     code = "print(settings.SECRET_KEY, settings.ENCRYPTION_KEYS[0])"
     first, second = python(code, tmp_path), python(code, tmp_path)
 
@@ -58,7 +67,7 @@ def test_settings__two_starts__same_secrets_for_the_owner_only(tmp_path: Path) -
     }
 
 
-def test_settings__secrets_given__nothing_kept(tmp_path: Path) -> None:
+def test_settings__secrets_given__nothing_kept(python: Python, tmp_path: Path) -> None:
     key = Fernet.generate_key().decode()
     ran = python("print(settings.ENCRYPTION_KEYS)", tmp_path, SECRET_KEY="given", ENCRYPTION_KEYS=f"{key}, {key}")
     assert ran.stdout.strip() == str([key, key])
@@ -67,7 +76,7 @@ def test_settings__secrets_given__nothing_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [{}, {"SECRET_KEY": "given"}], ids=["neither", "one"])
 def test_settings__database_server_without_secrets__refused_and_none_made(
-    tmp_path: Path, given: dict[str, str]
+    python: Python, tmp_path: Path, given: dict[str, str]
 ) -> None:
     ran = python("print(settings.DEBUG)", tmp_path, DATABASE_URL="postgresql://u:private@db/gateway", **given)
 
@@ -78,7 +87,7 @@ def test_settings__database_server_without_secrets__refused_and_none_made(
     assert not any((tmp_path / "secrets").glob("*"))
 
 
-def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(tmp_path: Path) -> None:
+def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(python: Python, tmp_path: Path) -> None:
     """An installation that has moved to a database server, or whose volume holds secrets, made them before."""
     made = python("print(settings.SECRET_KEY)", tmp_path)
 
@@ -121,7 +130,7 @@ def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(
         ("SECOND_FACTOR", "sometimes"),
     ],
 )
-def test_settings__bad_value__start_refused_by_name(tmp_path: Path, name: str, value: str) -> None:
+def test_settings__bad_value__start_refused_by_name(python: Python, tmp_path: Path, name: str, value: str) -> None:
     ran = python("", tmp_path, **{name: value})
     assert ran.returncode != 0
     last = ran.stderr.strip().splitlines()[-1]
@@ -170,7 +179,9 @@ _GUARDS = (
 )
 
 
-def test_production__neither_tls_nor_plain_http_chosen__refuses_and_says_what_to_set(tmp_path: Path) -> None:
+def test_production__neither_tls_nor_plain_http_chosen__refuses_and_says_what_to_set(
+    python: Python, tmp_path: Path
+) -> None:
     ran = python("", tmp_path, **_PRODUCTION)
     assert ran.returncode != 0
     last = ran.stderr.strip().splitlines()[-1]
@@ -187,7 +198,7 @@ def test_production__neither_tls_nor_plain_http_chosen__refuses_and_says_what_to
     ],
 )
 def test_production__one_chosen__cookies_and_headers_follow(
-    tmp_path: Path, chosen: dict[str, str], printed: str
+    python: Python, tmp_path: Path, chosen: dict[str, str], printed: str
 ) -> None:
     ran = python(_GUARDS, tmp_path, **_PRODUCTION, **chosen)
     assert ran.stdout.strip() == printed, ran.stderr
@@ -239,7 +250,7 @@ def test_database_url__nothing_said_of_the_servers__one_that_takes_writes() -> N
     ],
 )
 def test_database_url__cannot_be_meant__refused_with_the_reason_and_without_the_password(
-    tmp_path: Path, url: str, problem: str
+    python: Python, tmp_path: Path, url: str, problem: str
 ) -> None:
     ran = python("", tmp_path, DATABASE_URL=url)
 
@@ -250,7 +261,9 @@ def test_database_url__cannot_be_meant__refused_with_the_reason_and_without_the_
     assert "private" not in last
 
 
-def test_database_pool__size_set__shared_by_threads_in_place_of_lasting_connections(tmp_path: Path) -> None:
+def test_database_pool__size_set__shared_by_threads_in_place_of_lasting_connections(
+    python: Python, tmp_path: Path
+) -> None:
     secrets = {"SECRET_KEY": "given", "ENCRYPTION_KEYS": Fernet.generate_key().decode()}
     ran = python(
         "found = settings.DATABASES['default']; print(found['OPTIONS']['pool'], found['CONN_MAX_AGE'])",
