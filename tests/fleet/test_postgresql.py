@@ -32,7 +32,7 @@ from tests.stores import shared_secrets
 from tests.waiting import wait_until
 
 STARTS = int(os.environ.get("FLEET_STARTS") or examples(1, 20))
-SECONDS = float(os.environ.get("FLEET_SECONDS") or examples(10, 1200))
+SECONDS = float(os.environ.get("FLEET_SECONDS") or examples(0, 1200))
 POOL = 3
 
 logger = logging.getLogger("tests.fleet")

@@ -15,6 +15,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.described import check
+from tests.night import examples
 
 
 def body_conformance(context: CheckContext, answer: Response, case: schemathesis.Case[Any]) -> bool | None:
@@ -34,4 +35,4 @@ CHECKS = [
     body_conformance,
 ]
 # The number of random examples for each operation.
-EXAMPLES = 4
+EXAMPLES = examples(2, 4)
