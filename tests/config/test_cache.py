@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -134,28 +135,46 @@ def test_root__cache_that_cannot_be_written__is_below_the_clone(clone: CachedClo
     assert (clone.folder / "tool" / "program").resolve().is_relative_to(clone.folder / ".cache")
 
 
-def test_venv__base_after_dev__keeps_the_larger_one(clone: CachedClone, other: CachedClone) -> None:
+@pytest.fixture(scope="module")
+def stocked_once(tmp_path_factory: pytest.TempPathFactory) -> CachedClone:
+    """A clone whose environment for development is in its cache; beside its folder is a copy of all."""
+    folder = tmp_path_factory.mktemp("stocked") / "place"
+    clone = CachedClone(folder / "clone", folder / "cache")
     assert clone.run("venv", "dev", ".venv") == 0
-    larger = clone.venv.resolve()
-
-    assert clone.run("venv", "base", ".venv") == 0
-
-    assert clone.venv.resolve() == larger and larger in clone.kept
-    assert clone.python("import tiny_package") == 0
+    shutil.copytree(folder, folder.with_name("copy"), symlinks=True)
+    return clone
 
 
-def test_venv__folder_of_an_earlier_version__becomes_a_link(clone: CachedClone) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", clone.venv], check=True)
+@pytest.fixture
+def stocked(stocked_once: CachedClone) -> CachedClone:
+    """The same clone and cache as they were when the environment was made. It takes seconds to make one."""
+    folder = stocked_once.folder.parent
+    shutil.rmtree(folder)
+    shutil.copytree(folder.with_name("copy"), folder, symlinks=True)
+    return stocked_once
 
-    assert clone.run("venv", "base", ".venv") == 0
 
-    assert clone.venv.is_symlink() and clone.python("import tiny_package") == 0
+def test_venv__base_after_dev__keeps_the_larger_one(stocked: CachedClone) -> None:
+    larger = stocked.venv.resolve()
+
+    assert stocked.run("venv", "base", ".venv") == 0
+
+    assert stocked.venv.resolve() == larger and larger in stocked.kept
+    assert stocked.python("import tiny_package") == 0
 
 
-def test_venv__removed_by_hand__is_made_again(clone: CachedClone) -> None:
-    clone.run("venv", "base", ".venv")
-    subprocess.run(["rm", "-r", str(clone.cache)], check=True)
+def test_venv__folder_of_an_earlier_version__becomes_a_link(stocked: CachedClone) -> None:
+    stocked.venv.unlink()
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", stocked.venv], check=True)
 
-    assert clone.run("venv", "base", ".venv") == 0
+    assert stocked.run("venv", "dev", ".venv") == 0
 
-    assert clone.python("import tiny_package") == 0
+    assert stocked.venv.is_symlink() and stocked.python("import tiny_package") == 0
+
+
+def test_venv__removed_by_hand__is_made_again(stocked: CachedClone) -> None:
+    subprocess.run(["rm", "-r", str(stocked.cache)], check=True)
+
+    assert stocked.run("venv", "base", ".venv") == 0
+
+    assert stocked.python("import tiny_package") == 0

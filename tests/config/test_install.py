@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
 import zipfile
+from copy import copy
 from pathlib import Path
 
 import pytest
+
+from tests.night import cases
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPT = ROOT / "requirements" / "install.py"
@@ -60,50 +64,94 @@ def clone(tmp_path: Path) -> Clone:
     return Clone(tmp_path / "a clone")
 
 
-def test_install__nothing_there__makes_and_installs_once(clone: Clone) -> None:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, Path, str]:
+    """A clone into which the script has installed once, a copy of its folder, and what the script printed."""
+    clone = Clone(tmp_path_factory.mktemp("made") / "a clone")
     first = clone.install()
-
     assert first.returncode == 0, first.stderr
-    assert "making .venv" in first.stdout
-    assert "installing requirements/base.lock" in first.stdout
-    assert clone.python("import tiny_package") == 0
-    assert clone.install().stdout == ""
+    kept = clone.folder.with_name("kept")
+    shutil.copytree(clone.folder, kept, symlinks=True)
+    return clone, kept, first.stdout
 
 
-def test_install__dev_after_base__base_is_there_already(clone: Clone) -> None:
-    assert clone.install("dev").returncode == 0
+@pytest.fixture
+def installed(made: tuple[Clone, Path, str]) -> Clone:
+    """The clone as the script has left it. To make an environment takes seconds, and to copy one back does not; it
+    works at the path alone at which it was made."""
+    clone, kept, _ = made
+    for folder in (clone.folder, _moved(clone)):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(kept, clone.folder, symlinks=True)
+    return clone
 
-    assert clone.install("base").stdout == ""
+
+def _moved(clone: Clone) -> Path:
+    return clone.folder.with_name("moved")
 
 
-def test_install__venv_without_pip__made_anew(clone: Clone) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", clone.venv], check=True)
+def test_install__nothing_there__makes_and_installs_once(made: tuple[Clone, Path, str], installed: Clone) -> None:
+    _, _, printed = made
 
-    healed = clone.install()
+    assert "making .venv" in printed
+    assert "installing requirements/base.lock" in printed
+    assert installed.python("import tiny_package") == 0
+    assert installed.install().stdout == ""
+
+
+def test_install__dev_after_base__base_is_there_already(installed: Clone) -> None:
+    (installed.venv / ".base.installed").unlink()
+    assert "installing requirements/dev.lock" in installed.install("dev").stdout
+
+    assert installed.install("base").stdout == ""
+
+
+def damage(clone: Clone, kind: str) -> Clone:
+    """Breaks an environment that was installed; returns the clone that has it."""
+    if kind == "without pip":
+        # Debian without python3-venv leaves such a one.
+        shutil.rmtree(clone.venv)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", clone.venv], check=True)
+    elif kind == "python gone":
+        (clone.venv / "bin" / "python").unlink()
+        (clone.venv / "bin" / "python").symlink_to("/nowhere/python3")
+    elif kind == "folder moved":
+        moved = copy(clone)
+        moved.folder = _moved(clone)
+        moved.venv = moved.folder / ".venv"
+        clone.folder.rename(moved.folder)
+        moved.lock("base", clone.wheel_hash)
+        return moved
+    else:
+        (clone.venv / "bin" / "pip").unlink()
+    return clone
+
+
+@pytest.mark.parametrize(
+    "kind", cases(["without pip", "python gone", "folder moved", "half removed"], by_day=["folder moved"])
+)
+def test_install__venv_that_broke__made_anew(installed: Clone, kind: str) -> None:
+    broken = damage(installed, kind)
+
+    healed = broken.install()
 
     assert healed.returncode == 0, healed.stderr
     assert "cannot be used and is made anew" in healed.stdout
-    assert clone.python("import tiny_package") == 0
+    assert broken.python("import tiny_package") == 0
 
 
-@pytest.mark.parametrize("damage", ["python gone", "folder moved", "half removed"])
-def test_install__venv_that_broke__made_anew(clone: Clone, damage: str) -> None:
-    assert clone.install().returncode == 0
-    if damage == "python gone":
-        (clone.venv / "bin" / "python").unlink()
-        (clone.venv / "bin" / "python").symlink_to("/nowhere/python3")
-    elif damage == "folder moved":
-        moved = clone.folder.rename(clone.folder.with_name("moved"))
-        clone.folder, clone.venv = moved, moved / ".venv"
-        clone.lock("base", clone.wheel_hash)
-    else:
-        (clone.venv / "bin" / "pip").unlink()
+@pytest.mark.parametrize("kind", ["without pip", "python gone", "folder moved", "half removed"])
+def test_working_version__venv_that_broke__none(installed: Clone, kind: str) -> None:
+    """What has no version is made anew, as the test above shows."""
+    code = "import sys; sys.path.insert(0, 'requirements'); import install; print(install.working_version('.venv'))"
 
-    healed = clone.install()
+    def version(clone: Clone) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", code], cwd=clone.folder, capture_output=True, text=True, check=True
+        ).stdout.strip()
 
-    assert healed.returncode == 0, healed.stderr
-    assert "made anew" in healed.stdout
-    assert clone.python("import tiny_package") == 0
+    assert version(installed) == str(sys.version_info[:2])
+    assert version(damage(installed, kind)) == "None"
 
 
 def test_install__python_too_old__one_line_that_names_the_oldest(clone: Clone) -> None:
@@ -117,20 +165,21 @@ def test_install__python_too_old__one_line_that_names_the_oldest(clone: Clone) -
     assert not clone.venv.exists()
 
 
-def test_install__broken_off__taken_up_again(clone: Clone) -> None:
-    clone.lock("base", "0" * 64)
+def test_install__broken_off__taken_up_again(installed: Clone) -> None:
+    subprocess.run([installed.venv / "bin" / "pip", "uninstall", "-qy", "tiny_package"], check=True)
+    (installed.venv / ".base.installed").unlink()
+    installed.lock("base", "0" * 64)
 
-    assert clone.install().returncode == 1
-    clone.lock("base", clone.wheel_hash)
-    assert clone.install().returncode == 0
+    assert installed.install().returncode == 1
+    installed.lock("base", installed.wheel_hash)
+    assert installed.install().returncode == 0
 
-    assert clone.python("import tiny_package") == 0
+    assert installed.python("import tiny_package") == 0
 
 
-def test_install__lock_changed__installed_again(clone: Clone) -> None:
-    assert clone.install().returncode == 0
-    lock = clone.folder / "requirements" / "base.lock"
+def test_install__lock_changed__installed_again(installed: Clone) -> None:
+    lock = installed.folder / "requirements" / "base.lock"
     lock.write_text(lock.read_text(encoding="utf-8") + "# a new version\n", encoding="utf-8")
 
-    assert "installing" in clone.install().stdout
-    assert clone.install().stdout == ""
+    assert "installing" in installed.install().stdout
+    assert installed.install().stdout == ""
