@@ -13,22 +13,37 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from pytest_django import Settings
+from pytest_django import DjangoDbBlocker, Settings
 
 from config.deployment import postgresql as deployment_postgresql
 from core.encryption.canary import UnfinishedRestoreError, check_canary, ensure_canary
 from core.models import AuditEntry, Project
 from tests.config.backup.commands import backup, restore
+from tests.factories.core import make_project
+from tests.factories.everything import one_of_everything
 
 Damage = Callable[[Path], object]
 
 
-@pytest.fixture
-def made(full: Project, place: Path) -> Path:
-    """A backup of the configuration, and an empty database."""
-    name = backup(place, "--without-log")
-    call_command("flush", interactive=False, verbosity=0)
+@pytest.fixture(scope="module")
+def backed_up(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A backup of the configuration, which tests copy before they change it."""
+    place = tmp_path_factory.mktemp("backups")
+    with django_db_blocker.unblock():
+        ensure_canary()
+        one_of_everything(make_project())
+        name = backup(place, "--without-log")
+        call_command("flush", interactive=False, verbosity=0)
     return place / name
+
+
+@pytest.fixture
+def made(transactional_db: None, backed_up: Path, place: Path) -> Path:
+    """A backup of the configuration, and an empty database."""
+    shutil.copytree(backed_up, place / backed_up.name)
+    return place / backed_up.name
 
 
 def refused(place: Path | str, *words: str) -> str:
