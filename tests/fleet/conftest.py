@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,19 @@ def servers() -> None:
 def folder() -> Iterator[Path]:
     """Yields a folder that other users can enter: PostgreSQL and PgBouncer refuse to run as root. Its name is short
     enough for the Unix sockets in it."""
+    with _made_folder() as path:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def lasting_folder() -> Iterator[Path]:
+    """Yields such a folder for the servers that a whole module shares."""
+    with _made_folder() as path:
+        yield path
+
+
+@contextmanager
+def _made_folder() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="fleet-", dir=place()))
     path.chmod(0o755)
     yield path

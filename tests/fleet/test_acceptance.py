@@ -26,7 +26,7 @@ from tests.services import START_SECONDS
 from tests.waiting import wait_until
 
 SECONDS = float(os.environ.get("FLEET_SECONDS") or examples(20, 1200))
-RATE = float(os.environ.get("FLEET_RATE") or examples(6, 50))
+RATE = float(os.environ.get("FLEET_RATE") or examples(15, 50))
 STARTS = int(os.environ.get("FLEET_STARTS") or examples(2, 20))
 _LONG_SECONDS = 600
 _ACCIDENTS = 4

@@ -16,7 +16,8 @@ import psycopg
 import pytest
 
 from tests.fleet.servers import ROOT, Redis, redis_server
-from tests.services import Service, start_postgresql
+from tests.migrated import SHARED, TEMPLATE, start_cluster
+from tests.services import Service, postgresql_url
 from tests.stores import migrate, shared_secrets
 from tests.waiting import wait_until
 
@@ -29,17 +30,21 @@ class Installation:
     """PostgreSQL and Redis, and processes that only schedule: what they send stays in the queue."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
-        postgresql, self._database = start_postgresql(folder / "pg")
+        postgresql, url = start_cluster(folder / "pg")
         stack.callback(postgresql.stop, signal.SIGINT)
         self._redis: Redis = stack.enter_context(redis_server(folder / "redis"))
         self._folder, self._stack = folder, stack
+        # `make test` has migrated a database of the cluster before.
+        is_migrated = SHARED in os.environ
+        self._database = postgresql_url(folder / "pg", TEMPLATE) if is_migrated else url
         self._environment = {
             "DATABASE_URL": self._database,
             "REDIS_URL": self._redis.url,
             "CLICKHOUSE_URL": "clickhouse://127.0.0.1:1/llm",
             **shared_secrets(),
         }
-        migrate(folder, self._environment, "migrate")
+        if not is_migrated:
+            migrate(folder, self._environment, "migrate")
 
     def start(self, host: str) -> Service:
         folder = self._folder / host

@@ -45,6 +45,14 @@ def primary(folder: Path) -> Iterator[str]:
     server.stop(signal.SIGINT)
 
 
+@pytest.fixture(scope="module")
+def lasting_primary(lasting_folder: Path) -> Iterator[str]:
+    """Yields the address of a server that no test changes."""
+    server, url = start_postgresql(lasting_folder / "pg")
+    yield url
+    server.stop(signal.SIGINT)
+
+
 @pytest.fixture
 def replica(folder: Path, primary: str) -> Iterator[str]:
     server, url = start_postgresql(folder / "replica", replica_of=folder / "pg")
@@ -107,10 +115,10 @@ def test_refuse__transactions_read_only_by_default__says_so(primary: str, monkey
 
 
 def test_refuse__two_primaries_behind_one_address__counts_them(
-    folder: Path, primary: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, lasting_folder: Path, lasting_primary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, _ = start_postgresql(folder / "other")
-    turns = _IN_TURN.format(one=folder / "pg", other=folder / "other")
+    turns = _IN_TURN.format(one=lasting_folder / "pg", other=folder / "other")
     try:
         with haproxy(folder / "proxy", turns) as proxy:
             [problem] = refused(f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres", monkeypatch)
@@ -136,10 +144,10 @@ def test_refuse__nobody_answers__nothing_since_another_check_says_so(monkeypatch
     ],
 )
 def test_advise__pooler__is_told_from_one_that_cannot_be_used(
-    folder: Path, primary: str, monkeypatch: pytest.MonkeyPatch, mode: str, size: int, found: str | None
+    folder: Path, lasting_primary: str, monkeypatch: pytest.MonkeyPatch, mode: str, size: int, found: str | None
 ) -> None:
     monkeypatch.setattr(postgresql_servers, "_SECONDS", 1.0)
-    with pgbouncer(folder / "pooler", primary, pool_mode=mode, pool_size=size) as pooler:
+    with pgbouncer(folder / "pooler", lasting_primary, pool_mode=mode, pool_size=size) as pooler:
         assert refused(pooler.url, monkeypatch) == []
         problems = advised(pooler.url, monkeypatch)
 

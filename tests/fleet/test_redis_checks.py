@@ -83,7 +83,7 @@ def test_look__wrong_password_and_nobody_there__waiting_helps_with_one_of_them(s
     ("name", "way_out"), [("REDIS_URL", ": write redis+cluster://"), ("CELERY_BROKER_URL", ", which Celery cannot use")]
 )
 def test_serve__redis_that_cannot_work__is_refused_in_a_sentence(name: str, way_out: str, folder: Path) -> None:
-    with redis_cluster(folder / "cluster") as cluster:
+    with redis_cluster(folder / "cluster", nodes=3, replicas=0) as cluster:
         ran = _serve(folder / "var", **{name: cluster.nodes[0].url})
 
     assert ran.returncode == 1

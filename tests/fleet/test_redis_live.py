@@ -16,6 +16,7 @@ from tests.fleet.servers import Redis, redis_cluster, redis_sentinel, redis_serv
 from tests.live.conftest import StartService
 from tests.live.prompts import Project
 from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.night import cases
 from tests.waiting import wait_until
 
 _PAUSE_SECONDS = 0.05
@@ -53,7 +54,8 @@ class Load:
                 self.statuses += [answer.text] if answer.status_code != 200 else []
 
 
-@pytest.fixture(params=["sentinel", "cluster"])
+# By day test_acceptance.py loses a primary behind Sentinel.
+@pytest.fixture(params=cases(["sentinel", "cluster"], by_day=["cluster"]))
 def lost(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[dict[str, str], Callable[[], None]]]:
     """Yields what the product is told of Redis, and a function that kills a primary and returns when another one has
     taken its place."""
