@@ -6,7 +6,7 @@ import asyncio
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,21 @@ class Figures:
         self.counted[workload] |= found
 
 
+Parts = Sequence[Figures]
+"""What the parts of a run have counted: stores and reads, system calls, Python, instructions, records."""
+
+
+def merged(parts: Parts) -> Figures:
+    """Returns the figures of all parts of a run."""
+    whole = Figures()
+    for part in parts:
+        for workload, found in part.counted.items():
+            whole.add(workload, found)
+        whole.missing |= part.missing
+        whole.details |= part.details
+    return whole
+
+
 @dataclass(frozen=True, slots=True)
 class Counting:
     """The service with the workers that count, and the ends of its traffic."""
@@ -52,14 +67,23 @@ class Counting:
     probed: ExtraWorker
     valgrind: ExtraWorker | NotCountedError
 
-    async def run(self) -> Figures:
-        figures = Figures()
-        await self._count_stores_and_reads(figures)
-        await self._count_system_calls(figures)
-        await self._count_python(figures)
-        await self._count_instructions(figures)
-        await self._count_records(figures)
-        return figures
+    async def run(self, last: Parts = (), is_broken: Callable[[Figures], bool] = lambda part: True) -> Parts:
+        """Returns the figures of each part. Of the `last` run those stay that are not broken."""
+        counts = (
+            self._count_stores_and_reads,
+            self._count_system_calls,
+            self._count_python,
+            self._count_instructions,
+            self._count_records,
+        )
+        parts: list[Figures] = []
+        for number, count in enumerate(counts):
+            if last and not is_broken(last[number]):
+                parts.append(last[number])
+                continue
+            parts.append(Figures())
+            await count(parts[-1])
+        return parts
 
     async def _count_stores_and_reads(self, figures: Figures) -> None:
         from django.conf import settings
