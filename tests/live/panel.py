@@ -8,10 +8,10 @@ from typing import Any
 import requests
 from playwright.async_api import Locator, Page, expect
 
-from tests.browser.actions import sign_in
 from tests.fakes.scripted import Script, ScriptedServer, Step
 from tests.live.playground import Account, make_account
 from tests.live.prompts import Team
+from tests.live.sessions import use_session
 from tests.waiting import wait_until
 
 PATH = "/admin/agent/panel/"
@@ -86,7 +86,7 @@ class PanelPage:
         self.answers = page.get_by_role("article", name="Agent", exact=True)
 
     async def sign_in(self) -> None:
-        await sign_in(self.page, self.office.team.service.base_url, self.office.user.name, self.office.user.password)
+        await use_session(self.page, self.office.team, self.office.user.name)
 
     async def open(self, query: str = "", project_id: str = "") -> None:
         """Opens the panel's own page, for this project unless the query names one."""

@@ -13,10 +13,10 @@ from typing import Any
 import requests
 from playwright.async_api import Locator, Page, expect
 
-from tests.browser.actions import sign_in
 from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE_CHUNK, Script, ScriptedServer, Step, chunk
 from tests.fakes.upstream import Connection, Received
 from tests.live.prompts import Team
+from tests.live.sessions import use_session
 from tests.waiting import wait_until
 
 PATH = "/admin/gateway/playground/"
@@ -111,7 +111,7 @@ class PlaygroundPage:
         self.chosen = page.get_by_role("list", name="Chosen models").locator("span")
 
     async def sign_in(self) -> None:
-        await sign_in(self.page, self.stage.team.service.base_url, self.stage.user.name, self.stage.user.password)
+        await use_session(self.page, self.stage.team, self.stage.user.name)
 
     async def open(self) -> None:
         await self.page.goto(f"{self.stage.url}?project={self.stage.team.project_id}")

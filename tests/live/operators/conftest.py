@@ -8,11 +8,11 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from tests.browser.actions import sign_in
 from tests.live.operators.operator import Operator
 from tests.live.playground import Account, make_account
 from tests.live.prompts import Team
 from tests.live.service import LiveService
+from tests.live.sessions import use_session
 from tests.night import examples
 
 REQUESTS = examples(20_000, 200_000)
@@ -41,7 +41,7 @@ async def operator(page: Page, busy_team: Team, administrator: Account) -> Opera
 
 
 async def signed_in(page: Page, team: Team, account: Account, path: str = "/admin/") -> Operator:
-    await sign_in(page, team.service.base_url, account.name, account.password)
+    await use_session(page, team, account.name)
     person = Operator(page, team)
     await person.open(path)
     return person
