@@ -58,18 +58,22 @@ _BELOW_THE_AGENT = """
 """
 
 
-async def faults_of(page: Page) -> list[str]:
-    """Returns what is wrong with the page; its colour scheme and width are those of before afterwards."""
+async def faults_of(page: Page, *, whole: bool = True) -> list[str]:
+    """Returns what is wrong with the page; its colour scheme and width are those of before afterwards.
+
+    Of a page that is much like another one, axe-core looks at the narrow window in light colours alone.
+    """
     found = [*await unlabelled(page), *await page.eval_on_selector_all("[data-id]", _UNLINKED)]
     for size in (WIDE, _NARROW):
         width = size["width"]
         await page.set_viewport_size(size)
         found += [f"{width}: scrolls sideways: {element}" for element in await wider_than_window(page)]
-        found += [f"{width}: {text}" for text in await violations(page)]
         if size is _NARROW:
             found += [f"a header of {height} px" for height in await _header_heights(page) if height > _HEADER_PX]
+        if whole or size is _NARROW:
+            found += [f"{width}: {text}" for text in await violations(page)]
         # Colours depend little on the width: by day the dark ones are looked at in one.
-        if NIGHT or size is _NARROW:
+        if whole and (NIGHT or size is _NARROW):
             await page.emulate_media(color_scheme="dark")
             found += [f"{width} dark: {text}" for text in await violations(page, *COLOR_RULES)]
             await page.emulate_media(color_scheme="light")
