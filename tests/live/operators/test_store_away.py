@@ -12,16 +12,17 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+import pytest
 from playwright.async_api import Page, expect
 from playwright.async_api import TimeoutError as BrowserTimeoutError
 
-from tests.browser.actions import sign_in
 from tests.browser.problems import Problems
-from tests.live.conftest import StartService
 from tests.live.operators.crawl import navigation
 from tests.live.playground import make_account
 from tests.live.prompts import Team
 from tests.live.service import LiveService
+from tests.live.sessions import use_session
+from tests.migrated import place_database, place_tables
 from tests.night import cases
 from tests.slow_proxy import slow_proxy
 
@@ -101,13 +102,24 @@ def _pages_of_records(team: Team) -> dict[str, bool]:
 _OF_THE_STORE = ("", "analytics/requests/", "analytics/sessions/", "errors/", "usage/", "prompts/", "guardrails/")
 
 
-async def test_pages__store_hangs__frame_and_message(
-    page: Page, start_service: StartService, problems: Problems
-) -> None:
-    service = start_service()
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    """A service of this module, whose stores hang for a while in each of its tests."""
+    var_dir = tmp_path_factory.mktemp("away") / "var"
+    place_database(var_dir)
+    place_tables(var_dir / "clickhouse")
+    running = LiveService(var_dir)
+    try:
+        yield running
+        assert running.stop() == 0
+    finally:
+        running.process.kill()
+        running.process.wait()
+
+
+async def test_pages__store_hangs__frame_and_message(page: Page, service: LiveService, problems: Problems) -> None:
     team = Team(service, "store away")
-    account = make_account(team, "administrator")
-    await sign_in(page, service.base_url, account.name, account.password)
+    await _sign_in(page, team)
     pages = {
         address: address.split("?")[0].partition("/admin/")[2] in _OF_THE_STORE for address in await navigation(page)
     }
@@ -130,20 +142,18 @@ async def test_pages__store_hangs__frame_and_message(
 
 
 async def test_pages__store_answers_after_three_seconds__are_filled_by_themselves(
-    page: Page, start_service: StartService, problems: Problems
+    page: Page, service: LiveService, problems: Problems
 ) -> None:
-    service = start_service({"WEB_WORKERS": "2"})
     team = Team(service, "slow store")
-    account = make_account(team, "administrator")
     team.command("generate_traffic", "--project", team.project_id, "--requests", "300", "--days", "2")
-    await sign_in(page, service.base_url, account.name, account.password)
+    await _sign_in(page, team)
     project = f"project={team.project_id}&range=7d"
     addresses = [
         *[address.replace("range=24h", "range=7d") for address in await navigation(page)],
         *[f"{service.base_url}{path}&{project}" for path in _pages_of_records(team)],
     ]
     # A store that hangs, above, is met by every page by day too.
-    addresses = list(cases(addresses, by_day=addresses[::3]))
+    addresses = list(cases(addresses, by_day=addresses[::6]))
     tabs = [page, *[await page.context.new_page() for _ in range(_TABS - 1)]]
 
     with slow_store(service, 3.0):
@@ -170,15 +180,18 @@ async def _not_filled(tab: Page, addresses: list[str]) -> list[str]:
     return wrong
 
 
-async def test_pages__redis_hangs__all_come(page: Page, start_service: StartService, problems: Problems) -> None:
-    service = start_service()
-    team = Team(service, "redis away")
-    account = make_account(team, "administrator")
-    await sign_in(page, service.base_url, account.name, account.password)
+async def test_pages__redis_hangs__all_come(page: Page, service: LiveService, problems: Problems) -> None:
+    await _sign_in(page, Team(service, "redis away"))
 
     with hanging(service, "redis"):
         for address in await navigation(page):
             assert re.search("<h1[ >]", await _whole(page, address)), address
+
+
+async def _sign_in(page: Page, team: Team) -> None:
+    """Signs in as a new administrator of the project, and opens Home."""
+    await use_session(page, team, make_account(team, "administrator").name)
+    await page.goto(f"{team.service.base_url}/admin/")
 
 
 async def _whole(page: Page, address: str) -> str:
