@@ -4,7 +4,8 @@ exception."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -16,6 +17,7 @@ from agent.tools import registry
 from agent.tools.base import OUTPUT_CHARACTERS, Tool
 from tests.agent.tools.calls import calls
 from tests.agent.tools.world import World
+from tests.night import cases
 
 # More than a thousand calls in one test take long on a busy machine.
 pytestmark = pytest.mark.timeout(900)
@@ -80,6 +82,10 @@ _PERHAPS: dict[str, list[Any]] = {
 }
 
 
+# Of an argument that an earlier tool has taken, the day tries one of so many values.
+_PART = 5
+
+
 @pytest.fixture
 def world(kept_world: World, db: None) -> World:
     return kept_world
@@ -94,8 +100,8 @@ def errors(world: World) -> Iterator[list[str]]:
 
 
 def test_every_tool__value_that_no_argument_takes__named(world: World, errors: list[str]) -> None:
-    for tool, name, field in _arguments():
-        for value in _NEVER[field["type"]]:
+    for tool, name, values in _values(_NEVER):
+        for value in values:
             if name.endswith("version") and type(value) is int:
                 continue  # The number of a version is taken as a number too.
             error = _error(world, tool, {**calls(world)[tool.name], name: value})
@@ -106,9 +112,9 @@ def test_every_tool__value_that_no_argument_takes__named(world: World, errors: l
 
 
 def test_every_tool__odd_value__answered_or_named(world: World, errors: list[str]) -> None:
-    for tool, name, field in _arguments():
-        validator = jsonschema_rs.validator_for(tool.schema)
-        for value in _PERHAPS[field["type"]]:
+    for tool, name, values in _values(_PERHAPS):
+        field, validator = tool.schema["properties"][name], jsonschema_rs.validator_for(tool.schema)
+        for value in values:
             arguments = {**calls(world)[tool.name], name: value}
             error = _error(world, tool, arguments)
             if error is not None:
@@ -145,10 +151,15 @@ def test_every_tool__scope_not_granted__refused_whatever_the_arguments(world: Wo
         assert json.loads(outcome.content)["error"]["code"] == "scope_missing"
 
 
-def _arguments() -> Iterator[tuple[Tool, str, dict[str, Any]]]:
+def _values(every: dict[str, list[Any]]) -> Iterator[tuple[Tool, str, Sequence[Any]]]:
+    """Yields each argument of each tool with its values. Many tools take the same argument: by day the first of them
+    gets all values, and each other one gets every fifth, another fifth in turn."""
+    seen: Counter[str] = Counter()
     for tool in registry.ALL:
         for name, field in tool.schema["properties"].items():
-            yield tool, name, field
+            values, kind = every[field["type"]], f"{name} {json.dumps(field, sort_keys=True)}"
+            yield tool, name, cases(values, by_day=values[seen[kind] % _PART :: _PART] if seen[kind] else values)
+            seen[kind] += 1
 
 
 def _error(world: World, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any] | None:
