@@ -133,6 +133,15 @@ def test_rotate__with_grace__opens_by_both_secrets_until_it_is_over(
     assert api.get(PATH, headers=headers_for(project, new)).status_code == 200
 
 
+def test_rotate__key_that_ends_within_the_grace__both_secrets_end_with_it(
+    api: APIClient, headers: dict[str, str], project: Project
+) -> None:
+    until = timezone.now() + timedelta(hours=1)
+    row, _ = make_key(project, expires_at=until)
+    assert api.post(f"{PATH}/{row.pk}/rotate", {"grace_seconds": 86_400}, headers=headers).status_code == 200
+    assert [record.expires_at for record in project_keys(project.pk) if record.id == row.pk] == [until, until]
+
+
 def test_rotate__without_grace_or_again__ends_earlier_secrets(
     api: APIClient, headers: dict[str, str], project: Project
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+import msgspec
 import pytest
 
 from core.errors import ApplicationError
@@ -13,6 +14,7 @@ from gateway.pipeline.call import complete
 from gateway.pipeline.context import Attempt
 from integrations.health.targets import CircuitState
 from integrations.providers.errors import FailureKind, UnsupportedParameterError
+from integrations.providers.usage import Usage
 from tests.gateway.scene import Scene, ScriptedAnswer, failing
 
 
@@ -101,6 +103,35 @@ async def test_failover__probe_that_proves_nothing__leaves_it_to_the_next_reques
         await scene.first_answer(call)
 
     assert await scene.health.claim_probe(scene.second.target)
+
+
+async def test_failover__probe_is_under_way__the_target_is_left_alone() -> None:
+    scene, called = Scene(), []
+
+    async def call(attempt: Attempt) -> str:
+        called.append(attempt.provider)
+        return "answer"
+
+    scene.rest(scene.first)
+    assert await scene.health.claim_probe(scene.first.target)
+    assert await scene.first_answer(call) == "answer"
+    assert called == ["groq"]
+
+
+async def test_record__of_a_target_with_limits_of_its_own__tokens_count_once() -> None:
+    scene = Scene()
+    scene.first = msgspec.structs.replace(scene.first, is_limited=True)
+
+    async def call(attempt: Attempt) -> str:
+        scene.state.answer.usage = Usage(500, 200)
+        return "answer"
+
+    await scene.first_answer(call)
+    scene.recorded()
+
+    use, number = scene.health.use, scene.first.target.integration_id
+    assert use.is_used_up(number, rpm=None, tpm=700)
+    assert not use.is_used_up(number, rpm=None, tpm=701)
 
 
 async def test_failover__answer_nested_too_deeply__is_unusable_and_the_next_one_serves() -> None:

@@ -3,7 +3,10 @@ from the billed ones."""
 
 from __future__ import annotations
 
+import dataclasses
 from decimal import Decimal
+
+import msgspec
 
 from integrations.pricing.cost import Price, cost_of
 from integrations.providers.common.usage import usage_object
@@ -30,6 +33,12 @@ def test_cost_of__billed_as_counted__nothing_changes() -> None:
     assert cost_of(Usage(10, 5, billed_prompt_tokens=10, billed_completion_tokens=5), COMMAND_A) == cost_of(
         Usage(10, 5), COMMAND_A
     )
+
+
+def test_cost_of__billed_counts_at_a_service_tier__have_its_price() -> None:
+    flex = {"tiers": [{"service_tier": "flex", "rates": {"input": "1.25", "output": "5"}}]}
+    cost = cost_of(msgspec.structs.replace(READ, service_tier="flex"), dataclasses.replace(COMMAND_A, terms=flex))
+    assert cost.total == cost_of(READ, COMMAND_A).total / 2
 
 
 def test_usage_object__billed_counts__shows_what_the_model_saw() -> None:

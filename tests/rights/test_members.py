@@ -11,7 +11,9 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
+from core.api.authentication import ProjectAccess, rights_now
 from core.models import Membership, Project
+from core.rights.asking import rights_in
 from core.roles import Role
 from tests.factories.core import make_key, make_project, make_staff
 
@@ -34,6 +36,17 @@ def ask(user: User, project: Project, method: str, path: str = PATH, body: Any =
 
 def roles(project: Project) -> dict[str, str]:
     return dict(Membership.objects.filter(project=project).values_list("user__username", "role"))
+
+
+@pytest.mark.parametrize("is_superuser", [False, True])
+@pytest.mark.parametrize("lost", ["is_staff", "is_active"])
+def test_rights__account_that_may_not_sign_in_any_more__none(
+    project: Project, ada: User, lost: str, is_superuser: bool
+) -> None:
+    access = ProjectAccess(project.pk, rights_in(ada, project.pk), "user:ada", ada.pk)
+    assert rights_now(access)
+    User.objects.filter(pk=ada.pk).update(is_superuser=is_superuser, **{lost: False})
+    assert rights_now(access) == frozenset()
 
 
 def test_members__by_an_administrator__added_changed_and_taken_out(project: Project, ada: User) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from rollouts.evaluation.verdict import Verdict
 from rollouts.models import Mode, Rollout, RolloutTransition
 from rollouts.services import pause_rollout, promote_rollout, start_rollout
 from rollouts.states import Stage, Transition
 from rollouts.verdicts import evaluate
 from rollouts.verdicts.evaluate import evaluate_rollout, evaluate_running_rollouts
+from rollouts.verdicts.figures import verdict_at
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.automatic import automatic, evaluation
 from tests.rollouts.replay import replayed_figures
@@ -103,6 +106,24 @@ def test_minima__not_met__waits(log: RequestLog, stage: Stage, minutes_ago: int,
     judgement = evaluate_rollout(rollout.pk)
     assert judgement is not None
     assert (judgement.moved, judgement.verdict.reason) == (None, reason)
+
+
+def test_paused_by_a_person_meanwhile__failing__verdict_stored_and_nothing_moved(
+    log: RequestLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = automatic(Stage(50, 600, 10_000), Stage(100, 0, 0))
+    log.add(rollout, 5, target=(40, 20), baseline=(40, 0))
+
+    def late_verdict(*seen: Any, **figures: Any) -> Verdict:
+        pause_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
+        return verdict_at(*seen, **figures)
+
+    monkeypatch.setattr(evaluate, "verdict_at", late_verdict)
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert (judgement.moved, judgement.verdict.decision) == (None, "roll_back")
+    rollout.refresh_from_db()
+    assert rollout.status == "paused"
 
 
 def test_manual__failing__verdict_stored_and_nothing_moved(log: RequestLog) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.guardrails.checks import DigestCache
+from gateway.guardrails.checks import DigestCache, PromptLength, Request
 from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.texts import Speaker, text_segments
 from gateway.guardrails.tools import tools_of
@@ -196,3 +196,8 @@ def test_remembered__of_what_is_not_worth_it__is_nothing() -> None:
     detect = DigestCache(words, worth=lambda found: len(found) < 100)
     assert [len(detect(text)) for text in ["x " * 300, "x " * 300, "x" * 300, "x" * 300]] == [300, 300, 1, 1]
     assert read == ["x " * 300, "x " * 300, "x" * 300]
+
+
+@pytest.mark.parametrize(("tokens", "findings"), [(2000, []), (2001, ["2001 tokens"])])
+def test_prompt_length__up_to_the_limit__is_no_finding(tokens: int, findings: list[str]) -> None:
+    assert [found.detail for found in PromptLength(2000).inspect(Request({}, tokens, {}))] == findings

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from gateway.limits.claims import Admission
+from gateway.limits.batch import Batch
+from gateway.limits.claims import Admission, Reservation
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.workers import (
     DOLLAR,
@@ -44,6 +45,27 @@ async def test_request__cancelled_during_its_admission__holds_nothing(own_redis:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        await one.ask(cost=1)
+        await eventually(lambda: spent(own_redis, one.month) == (0, 2))
+
+
+async def test_request__cancelled_as_its_answer_comes__holds_nothing(
+    own_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit = Batch.admit
+
+    def admit_and_cancel(batch: Batch, reservation: Reservation) -> asyncio.Future[Any]:
+        answer = admit(batch, reservation)
+        answer.add_done_callback(lambda _: task.cancel())
+        return answer
+
+    async with worker(own_redis, monthly_budget_usd=Decimal(10)) as one:
+        await one.ask(cost=1)
+        with monkeypatch.context() as patched:
+            patched.setattr(Batch, "admit", admit_and_cancel)
+            task = asyncio.create_task(one.ask(cost=DOLLAR))
+            with pytest.raises(asyncio.CancelledError):
+                await task
         await one.ask(cost=1)
         await eventually(lambda: spent(own_redis, one.month) == (0, 2))
 

@@ -218,6 +218,12 @@ CASES: list[tuple[str, Price, Usage, str]] = [
         "0.00113",
     ),
     (
+        "fresh audio and audio from Gemini's cache",
+        price_a(GEMINI_2_5_FLASH),
+        Usage(4 * K, 0, 2 * K, audio_prompt_tokens=2 * K, cache_read_audio_tokens=K),
+        "0.00143",
+    ),
+    (
         "audio at Gemini's flex",
         price_a(GEMINI_2_5_FLASH),
         Usage(3 * K, K, audio_prompt_tokens=2 * K, service_tier="flex"),
