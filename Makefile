@@ -21,11 +21,13 @@ serve: base
 	$(BIN)/python manage.py serve
 
 # The whole suite and, beside it, all that `make check` checks; with ARGS one plain pytest. Each behaviour once.
-test: dev $(if $(ARGS),,installed)
+test: dev
+	$(if $(ARGS),,+@$(MAKE) --no-print-directory -j6 installed)
 	$(BIN)/python -m tests.run $(ARGS)
 
 # The night: full matrices, long fuzzing, histories of accidents (CONTRIBUTING.md, "Day and night").
-test-all: dev installed
+test-all: dev
+	+@$(MAKE) --no-print-directory -j6 installed
 	NIGHT=1 $(BIN)/python -m tests.run $(ARGS)
 
 # Takes over what the last `make test` used, and the lines of today, where they are below their budgets.
@@ -126,7 +128,8 @@ sbom: dev
 	for part in server base; do $(BIN)/cyclonedx-py requirements requirements/$$part.lock --pyproject pyproject.toml \
 		--output-reproducible --output-file sbom/$$part.cdx.json || exit 1; done
 
-# Other programs, which a test that needs one would otherwise install itself, at the cost of its own unit.
+# Other programs, which a test that needs one would otherwise install itself, at the cost of its own unit. They wait for
+# registries, so that several are fetched at once.
 installed: clients agents exporters openid servers $(CLIENTS)/typescript
 
 clients: $(CLIENTS)/python $(CLIENTS)/python-openai-2 $(CLIENTS)/node
