@@ -15,7 +15,8 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -65,6 +66,29 @@ class Fresh:
 
     def stop(self) -> None:
         self._process.communicate()
+
+
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@contextmanager
+def configured() -> Iterator[Python]:
+    """Yields a function that runs code with Django set up and only the given variables in the environment."""
+    fresh = Fresh()
+
+    def run(code: str, var: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "VAR_DIR": str(var),
+            "DJANGO_SETTINGS_MODULE": "config.settings.base",
+            **variables,
+        }
+        return fresh.run(f"import django; django.setup(); from django.conf import settings\n{code}", environment)
+
+    try:
+        yield run
+    finally:
+        fresh.stop()
 
 
 def _serve() -> None:

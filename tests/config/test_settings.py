@@ -7,7 +7,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +15,15 @@ import pytest
 from cryptography.fernet import Fernet
 
 from config.settings.database import _postgresql
-from tests.config.fresh import Fresh
+from tests.config.fresh import Python, configured
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-Python = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
 @pytest.fixture(scope="module")
 def python() -> Iterator[Python]:
-    """Runs code with Django set up and only the given variables in the environment."""
-    fresh = Fresh()
-
-    def run(code: str, var: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            "PATH": os.environ["PATH"],
-            "VAR_DIR": str(var),
-            "DJANGO_SETTINGS_MODULE": "config.settings.base",
-            **variables,
-        }
-        return fresh.run(f"import django; django.setup(); from django.conf import settings; {code}", environment)
-
-    yield run
-    fresh.stop()
+    with configured() as run:
+        yield run
 
 
 def test_settings__empty_environment__sqlite_and_own_services(python: Python, tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.config.test_settings import python
+from tests.config.fresh import Python, configured
 
 _GIVEN = {
     "OIDC_PROVIDERS": "our-company",
@@ -23,7 +24,13 @@ print(one.groups)
 """
 
 
-def test_provider__least_variables__defaults_of_the_rest(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def python() -> Iterator[Python]:
+    with configured() as run:
+        yield run
+
+
+def test_provider__least_variables__defaults_of_the_rest(python: Python, tmp_path: Path) -> None:
     ran = python(_SHOW, tmp_path, **_GIVEN)
 
     assert ran.returncode == 0, ran.stderr
@@ -35,7 +42,7 @@ def test_provider__least_variables__defaults_of_the_rest(tmp_path: Path) -> None
     assert "secret-of-the-client" not in written
 
 
-def test_provider__secret_in_a_file_and_groups__are_read(tmp_path: Path) -> None:
+def test_provider__secret_in_a_file_and_groups__are_read(python: Python, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("from-a-file\n")
     groups = {"platform": "superuser", "shop, all": {"Shop": "editor"}}
     environment = {name: value for name, value in _GIVEN.items() if not name.endswith("SECRET")}
@@ -69,7 +76,7 @@ def test_provider__secret_in_a_file_and_groups__are_read(tmp_path: Path) -> None
     ],
 )
 def test_provider__that_cannot_be_read__stops_the_start_with_the_variable(
-    tmp_path: Path, name: str, value: str
+    python: Python, tmp_path: Path, name: str, value: str
 ) -> None:
     ran = python("print(settings.OIDC_PROVIDERS)", tmp_path, **{**_GIVEN, name: value})
 
@@ -78,7 +85,7 @@ def test_provider__that_cannot_be_read__stops_the_start_with_the_variable(
     assert "secret-of-the-client" not in ran.stderr
 
 
-def test_local_login__off_without_a_provider__stops_the_start(tmp_path: Path) -> None:
+def test_local_login__off_without_a_provider__stops_the_start(python: Python, tmp_path: Path) -> None:
     ran = python("print(settings.LOCAL_LOGIN)", tmp_path, LOCAL_LOGIN="0")
     assert "Environment variable LOCAL_LOGIN: without OIDC_PROVIDERS nobody could sign in" in ran.stderr
 
@@ -88,7 +95,7 @@ def test_local_login__off_without_a_provider__stops_the_start(tmp_path: Path) ->
     [({}, True), ({"LOCAL_LOGIN": "0"}, False), ({"SECOND_FACTOR": "all"}, True)],
 )
 def test_backends__without_local_login__none_takes_a_password(
-    tmp_path: Path, given: dict[str, str], passwords: bool
+    python: Python, tmp_path: Path, given: dict[str, str], passwords: bool
 ) -> None:
     ran = python("print(settings.AUTHENTICATION_BACKENDS)", tmp_path, **_GIVEN, **given)
 
