@@ -131,7 +131,7 @@ class World:
 def make_world(spool: Path, marker: str) -> World:
     now = datetime.now(UTC)
     project = make_project(f"{marker}-project")
-    secret = f"sk-{marker}-secret-0123456789"
+    secret = f"sk-{marker}-secret-0123456789-xqzv"
     _configure(project, marker, secret)
     config = make_config(project, f"{marker}-config")
     for number in (1, 2, 3):
