@@ -40,7 +40,7 @@ class Figures:
 
 
 Parts = Sequence[Figures]
-"""What the parts of a run have counted: stores and reads, system calls, Python, instructions, records."""
+"""The figures of each part of a run, in order: stores and reads, system calls, Python, instructions, records."""
 
 
 def merged(parts: Parts) -> Figures:

@@ -142,7 +142,7 @@ def test_install__venv_that_broke__made_anew(installed: Clone, kind: str) -> Non
 
 @pytest.mark.parametrize("kind", ["without pip", "python gone", "folder moved", "half removed"])
 def test_working_version__venv_that_broke__none(installed: Clone, kind: str) -> None:
-    """What has no version is made anew, as the test above shows."""
+    """The script makes an environment anew when it finds no version in it, as the test above shows."""
     code = "import sys; sys.path.insert(0, 'requirements'); import install; print(install.working_version('.venv'))"
 
     def version(clone: Clone) -> str:

@@ -8,7 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from openai import OpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.live.read_only_root import as_asked
+from tests.migrated import place_database, place_tables
 from tests.services import START_SECONDS
 from tests.waiting import wait_until
 
@@ -160,6 +162,20 @@ class LiveService:
     def _printed(self, pattern: str) -> str:
         found = re.search(pattern, self.output)
         return found.group(1) if found else ""
+
+
+@contextmanager
+def service_on_migrated_stores(var_dir: Path) -> Iterator[LiveService]:
+    """Yields a service whose stores have their tables already. It has to end properly."""
+    place_database(var_dir)
+    place_tables(var_dir / "clickhouse")
+    service = LiveService(var_dir)
+    try:
+        yield service
+        assert service.stop() == 0
+    finally:
+        service.process.kill()
+        service.process.wait()
 
 
 def minimal_environment(var_dir: Path) -> dict[str, str]:

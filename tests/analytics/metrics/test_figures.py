@@ -37,8 +37,7 @@ def records(kept_records: KeptRecords) -> list[RequestRecord]:
 
 def ranges(records: list[RequestRecord], count: int) -> Iterator[tuple[datetime, datetime]]:
     """Yields ranges between times of requests, borders of minutes, hours and days, and times just beside them, `count`
-    by night and a third of them by day; also
-    ranges of one microsecond, and ranges before and after all requests."""
+    by night and a third of them by day; also ranges of one microsecond, and ranges before and after all requests."""
     chance = random.Random()  # The seed differs from run to run; the message of the assertion names the failed range.
     yield NOW - timedelta(days=29), NOW
     yield NOW + timedelta(days=1), NOW + timedelta(days=40)

@@ -20,9 +20,8 @@ from tests.browser.problems import Problems
 from tests.live.operators.crawl import navigation
 from tests.live.playground import make_account
 from tests.live.prompts import Team
-from tests.live.service import LiveService
+from tests.live.service import LiveService, service_on_migrated_stores
 from tests.live.sessions import use_session
-from tests.migrated import place_database, place_tables
 from tests.night import cases
 from tests.slow_proxy import slow_proxy
 
@@ -105,16 +104,8 @@ _OF_THE_STORE = ("", "analytics/requests/", "analytics/sessions/", "errors/", "u
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     """A service of this module, whose stores hang for a while in each of its tests."""
-    var_dir = tmp_path_factory.mktemp("away") / "var"
-    place_database(var_dir)
-    place_tables(var_dir / "clickhouse")
-    running = LiveService(var_dir)
-    try:
+    with service_on_migrated_stores(tmp_path_factory.mktemp("away") / "var") as running:
         yield running
-        assert running.stop() == 0
-    finally:
-        running.process.kill()
-        running.process.wait()
 
 
 async def test_pages__store_hangs__frame_and_message(page: Page, service: LiveService, problems: Problems) -> None:
