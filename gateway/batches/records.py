@@ -11,8 +11,9 @@ from analytics.request_log.record import BATCH, Operation, Outcome, RequestRecor
 from gateway.batches.places import Place
 from gateway.models import StoredObject
 from gateway.snapshot.project import ProjectSnapshot
+from integrations.pricing.answered import is_other_model
 from integrations.pricing.batch_price import batch_cost
-from integrations.pricing.cost import Cost
+from integrations.pricing.cost import Cost, Price
 from integrations.providers.common.batch_results import BatchResult
 from integrations.providers.usage import Usage
 
@@ -43,7 +44,10 @@ class LineRecords:
     def entry(self, result: BatchResult) -> tuple[SpoolEntry, Cost | None]:
         """Returns the record of a line with its answer, and its cost, None when that is unknown."""
         usage, row, requested = result.usage or Usage(), self._row, self._model_of(result)
-        cost = self._cost(result, usage, requested)
+        served = requested
+        if is_other_model(requested, result.model) and self._price_of(result.model) is not None:
+            served = result.model
+        cost, usage = self._cost(result, usage, served), usage.in_all
         outcome, status = _outcome(result)
         record = RequestRecord(
             request_id=self._request_id(result.custom_id),
@@ -59,7 +63,7 @@ class LineRecords:
             session_id=row.session_id,
             user_id=row.user_id,
             provider=row.provider,
-            model=requested,
+            model=served,
             requested_model=requested,
             finish_reason=result.finish_reason,
             prompt_tokens=usage.prompt_tokens,
@@ -80,14 +84,17 @@ class LineRecords:
         kept = result.answer if self._snapshot.settings.log_content else b""
         return SpoolEntry(record, response=kept), cost
 
-    def _cost(self, result: BatchResult, usage: Usage, model: str) -> Cost | None:
+    def _price_of(self, model: str) -> Price | None:
         deployment = self._place.deployment
         own = deployment.prices.get(model) if deployment is not None else None
-        price = own or self._snapshot.price_of(self._row.provider, model)
+        return own or self._snapshot.price_of(self._row.provider, model)
+
+    def _cost(self, result: BatchResult, usage: Usage, model: str) -> Cost | None:
+        price = self._price_of(model)
         if price is None and result.model:
-            price = self._snapshot.price_of(self._row.provider, result.model)
+            price = self._price_of(result.model)
         if usage.is_billed:
-            return batch_cost(usage, price)
+            return batch_cost(usage, price, self._price_of)
         # What failed or never ran costs nothing, whether its model has a price or not.
         return None if price is None and not result.error_code else Cost()
 

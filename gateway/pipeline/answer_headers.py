@@ -17,7 +17,7 @@ def served_by(state: RequestState) -> HeaderList:
     routing = state.routing
     served: HeaderList = [
         (headers.PROVIDER, routing.provider.encode()),
-        (headers.MODEL_USED, headers.header_value(routing.model)),
+        (headers.MODEL_USED, headers.header_value(routing.answered or routing.model)),
         (headers.RETRY_COUNT, b"%d" % routing.retries),
         (headers.CACHE, state.cache.status),
     ]

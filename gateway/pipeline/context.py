@@ -144,6 +144,7 @@ class FailedCall(msgspec.Struct, frozen=True):
 class RoutingState(msgspec.Struct):
     """The provider and model of the latest attempt, with the attempts that failed before it.
 
+    `answered` is the model that the vendor had answer in place of `model`, empty where it is the same.
     `limited_id` is the integration of the latest attempt whose use is counted, None where it is not.
     `attempt_warnings` name what the adapter left out of the latest request. `called_at` is the start of the latest call
     (`perf_counter`), `served_seconds` the duration of the call that answers, None while no call has. `stream_error` is
@@ -157,6 +158,8 @@ class RoutingState(msgspec.Struct):
     deployment: str = ""
     limited_id: int | None = None
     price: Price | None = None
+    own_prices: Mapping[str, Price] | None = None
+    answered: str = ""
     fallback_used: bool = False
     other_used: bool = False
     retries: int = 0
@@ -239,9 +242,9 @@ class RequestState(msgspec.Struct):
         billed = call.usage if call.usage is not None and call.usage.is_billed else None
         cost = None
         if billed is not None:
-            cost = known_cost(billed, attempt.price_in(self.snapshot))
+            cost = known_cost(billed, attempt.price_in(self.snapshot), self.price_of)
             self.routing.failed_costs += (cost,)
-        usage = billed or Usage()
+        usage = (billed or Usage()).in_all
         self.routing.failed += (
             AttemptRecord(
                 provider=attempt.provider,
@@ -272,7 +275,14 @@ class RequestState(msgspec.Struct):
         routing.attempt_warnings = ()
         routing.fallback_used = attempt.is_fallback or attempt.stands_in
         routing.other_used = attempt.is_other or attempt.stands_in
-        routing.price = attempt.price_in(self.snapshot)
+        routing.price, routing.own_prices, routing.answered = attempt.price_in(self.snapshot), attempt.own_prices, ""
+
+    def price_of(self, model: str) -> Price | None:
+        """Returns the price of another model of the provider that answers."""
+        own = self.routing.own_prices
+        if own is not None and model in own:
+            return own[model]
+        return self.snapshot.price_of(self.routing.provider, model)
 
     def fail(self, error: ApplicationError) -> None:
         """Makes `error` the outcome of the request."""

@@ -19,7 +19,7 @@ from gateway.pipeline.uncounted import completed
 from gateway.protocol.headers import trace_parent
 from gateway.runtime.runtime import Runtime
 from gateway.surfaces.chat.surface import CHAT
-from integrations.pricing.cost import Cost, known_cost
+from integrations.pricing.cost import Cost, known_cost, summed_cost
 from integrations.providers.usage import Usage, estimated_tokens
 
 _MAX_ERROR_CHARACTERS = 2000
@@ -74,9 +74,11 @@ def record_of(state: RequestState) -> RequestRecord:
     now = time.perf_counter()
     usage = _usage_of(state)
     request, routing, answer = state.request, state.routing, state.answer
-    own_cost = known_cost(usage, routing.price) if usage.is_billed else _unbilled(state)
+    own_cost = known_cost(usage, routing.price, state.price_of) if usage.is_billed else _unbilled(state)
     failed_costs = routing.failed_costs
-    cost = _sum_of([own_cost if usage.is_billed else Cost(), *failed_costs]) if failed_costs else own_cost
+    cost = summed_cost([own_cost if usage.is_billed else Cost(), *failed_costs]) if failed_costs else own_cost
+    if usage.parts:
+        usage = usage.in_all
     of_input, of_reads, of_writes, of_output, of_else, of_all = cost_texts(cost)
     made = RequestRecord(
         request_id=state.request_id,
@@ -89,7 +91,7 @@ def record_of(state: RequestState) -> RequestRecord:
         session_id=state.headers.session_id,
         user_id=user_of(state),
         provider=routing.provider,
-        model=routing.model,
+        model=routing.answered or routing.model,
         requested_model=request.model if request is not None else "",
         finish_reason=answer.finish_reason,
         cache_status=state.cache.status.decode(),
@@ -187,7 +189,7 @@ def _attempts(state: RequestState, usage: Usage, cost: str) -> tuple[AttemptReco
         return routing.failed
     served = AttemptRecord(
         routing.provider,
-        routing.model,
+        routing.answered or routing.model,
         200 if state.answer.first_output else 0,
         "" if state.outcome is Outcome.SUCCESS else routing.stream_error or state.outcome.value,
         int(routing.served_seconds * 1000),
@@ -218,16 +220,6 @@ def cost_texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:
         f"{cost.other:f}" if cost.other else _NOTHING,
         f"{cost.total:f}" if cost.total else _NOTHING,
     )
-
-
-def _sum_of(costs: list[Cost | None]) -> Cost | None:
-    """Returns the sum, or None when one of the costs is unknown."""
-    total = Cost()
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
 
 
 def _usage_of(state: RequestState) -> Usage:

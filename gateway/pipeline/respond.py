@@ -12,6 +12,7 @@ import msgspec
 from core.errors import ApplicationError
 from gateway.errors import LowQualityError, from_provider
 from gateway.pipeline.answer_headers import error_headers, served_by
+from gateway.pipeline.answered import note_answered
 from gateway.pipeline.call import OpenStream, complete, open_stream, too_large, too_slow
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.contract import check_schema, check_schema_of_stream, schema_of
@@ -74,6 +75,7 @@ def _note_completion(state: RequestState, completion: ParsedResponse) -> None:
     answer.first_output = time.perf_counter()
     answer.finish_reason = completion.finish_reason
     answer.usage = completion.usage
+    note_answered(state, completion.model)
     answer.recorded = completion.recorded
     if completion.usage is None:
         # What such an operation costs is not counted in tokens, and the price list has no other units.
@@ -152,6 +154,7 @@ class StreamedAnswer:
             finally:
                 # The usage is noted even when the client has left the stream.
                 self._answer.usage = stream.translator.usage
+                note_answered(self._state, stream.translator.model)
                 stream.response.close()
             await self._finish(context, stream)
         except ApplicationError:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from integrations.pricing.cost import Cost, Price, known_cost
+from integrations.pricing.cost import Cost, Price, PriceOf, known_cost, price_of_part, summed_cost
 from integrations.pricing.terms import Terms
 from integrations.providers.usage import Usage
 
@@ -22,8 +22,10 @@ BATCH = "batch"
 SHARE = Decimal("0.5")
 
 
-def batch_cost(usage: Usage, price: Price | None) -> Cost | None:
+def batch_cost(usage: Usage, price: Price | None, price_of: PriceOf | None = None) -> Cost | None:
     """Returns the cost of an answer in a batch; None when it is unknown (`known_cost`)."""
+    if usage.parts:
+        return summed_cost(batch_cost(part, price_of_part(part, price, price_of)) for part in usage.parts)
     if price is None:
         return known_cost(usage, None)
     if has_batch_price(price.terms):

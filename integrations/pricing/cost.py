@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from math import lcm
@@ -115,6 +116,9 @@ def cost_of(usage: Usage, price: Price) -> Cost:
     return _cost_by_class(usage, rates, fee, price.source)
 
 
+PriceOf = Callable[[str], Price | None]
+"""Gives the price of a model by the name that the answer's provider has for it."""
+
 _PLACES = 10
 _UNITS_OF_DOLLAR = 10**_PLACES
 _MAX_UNITS = int(_MAX_COST) * _UNITS_OF_DOLLAR
@@ -173,9 +177,12 @@ def _has_parts(usage: Usage) -> bool:
     )
 
 
-def known_cost(usage: Usage, price: Price | None) -> Cost | None:
+def known_cost(usage: Usage, price: Price | None, price_of: PriceOf | None = None) -> Cost | None:
     """Returns the cost that the provider states, else the computed one; None when the cost is unknown, because there is
-    no price or the provider's counts are impossibly large."""
+    no price or the provider's counts are impossibly large. `price_of` gives the prices of the models that had a part in
+    the answer beside the one with `price`."""
+    if usage.parts and usage.stated_cost is None:
+        return summed_cost(known_cost(part, price_of_part(part, price, price_of)) for part in usage.parts)
     if usage.stated_cost is not None:
         stated = usage.stated_cost.quantize(PLACES)
         return Cost(total=stated, other=stated, source=BY_PROVIDER)
@@ -186,6 +193,21 @@ def known_cost(usage: Usage, price: Price | None) -> Cost | None:
     except InvalidOperation:
         return None
     return cost if cost.total < _MAX_COST else None
+
+
+def summed_cost(costs: Iterable[Cost | None]) -> Cost | None:
+    """Returns the sum, or None when one of the costs is unknown."""
+    total = Cost()
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def price_of_part(part: Usage, price: Price | None, price_of: PriceOf | None) -> Price | None:
+    """Returns the price of a part of an answer whose model has `price`."""
+    return price_of(part.model) if part.model and price_of is not None else price
 
 
 def _plain_cost(usage: Usage, rates: Price | Rates, fee: Decimal, source: str) -> Cost:

@@ -25,6 +25,10 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     number of searches that the provider charges for, `search_context_size` is `low`, `medium` or `high`. `service_tier`
     is the tier that the answer was served at (`flex`, `priority`, `batch`…), empty for the standard tier. `stated_cost`
     is the cost in US dollars that the provider states; it takes precedence over every price.
+
+    `parts` are the inferences that a vendor bills for one answer, in place of the counts above, which are those that it
+    tells clients. `model` is the one that a part is billed as, empty for the model of the answer, and `unknown` its
+    kind where the gateway does not know it.
     """
 
     prompt_tokens: int = 0
@@ -45,6 +49,9 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     service_tier: str = ""
     stated_cost: Decimal | None = None
     estimated: bool = False
+    parts: tuple[Usage, ...] = ()
+    model: str = ""
+    unknown: str = ""
 
     @property
     def total_tokens(self) -> int:
@@ -53,6 +60,25 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_billed(self) -> bool:
         return bool(self.prompt_tokens or self.completion_tokens or self.stated_cost)
+
+    @property
+    def in_all(self) -> Usage:
+        """The usage with the tokens of all its parts."""
+        parts = self.parts
+        if not parts:
+            return self
+        return msgspec.structs.replace(
+            self,
+            prompt_tokens=sum(part.prompt_tokens for part in parts),
+            completion_tokens=sum(part.completion_tokens for part in parts),
+            cache_read_tokens=sum(part.cache_read_tokens for part in parts),
+            cache_write_tokens=sum(part.cache_write_tokens for part in parts),
+        )
+
+    @property
+    def unknown_kinds(self) -> list[str]:
+        """The kinds of tokens that the vendor bills and the gateway does not know."""
+        return sorted({part.unknown for part in self.parts if part.unknown and part.total_tokens})
 
 
 def with_total(prompt: int, completion: int, total: int) -> tuple[int, int, bool]:

@@ -14,6 +14,7 @@ from analytics.request_log.record import CLIENT_REQUEST_ID, SpoolEntry
 from core.http.tracebacks import class_and_place
 from gateway.limits.claims import Admission
 from gateway.pipeline.admit import settle
+from gateway.pipeline.answered import sets_price
 from gateway.pipeline.context import LimitUse, RequestState, RoutingState
 from gateway.pipeline.inflight import note_allocation, note_trace
 from gateway.pipeline.plan.plans import Plan
@@ -222,8 +223,12 @@ def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
         answer = plan.read(body)
     except RecursionError:
         return None
-    usage = None if answer is None else answer.usage
-    if usage is None or not usage.prompt_tokens or not usage.completion_tokens or usage.estimated:
+    if answer is None or answer.usage is None:
+        return None
+    usage = answer.usage
+    if not usage.prompt_tokens or not usage.completion_tokens or usage.estimated:
+        return None
+    if usage.parts or sets_price(plan.price, plan.attempt.model, answer.model):
         return None
     # The answer to a request without a price has a warning, unless its provider states the cost.
     return None if plan.price is None and usage.stated_cost is not None else answer

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.anthropic.adapter import ADAPTER
-from integrations.providers.anthropic.shapes import Counts, usage_of
+from integrations.providers.anthropic.shapes import Message, usage_in
 from integrations.providers.base import Credentials
 from integrations.providers.common.batch_results import BatchResult, shortened
 from integrations.providers.common.endpoints import Endpoint
@@ -31,12 +31,6 @@ _STATUSES = {
 }
 
 
-class _Message(msgspec.Struct):
-    model: str = ""
-    stop_reason: str | None = None
-    usage: Counts | None = None
-
-
 class _Result(msgspec.Struct):
     type: str
     message: msgspec.Raw = msgspec.Raw(b"null")
@@ -49,7 +43,7 @@ class _Line(msgspec.Struct):
 
 
 _decode_line = msgspec.json.Decoder(_Line).decode
-_decode_message = msgspec.json.Decoder(_Message).decode
+_decode_message = msgspec.json.Decoder(Message).decode
 
 
 def endpoint(provider: str, path: str, credentials: Credentials) -> Endpoint:
@@ -74,7 +68,7 @@ def read_result(line: bytes) -> BatchResult:
         bytes(result.message),
         model=message.model,
         finish_reason=message.stop_reason or "",
-        usage=usage_of(message.usage) if message.usage is not None else None,
+        usage=usage_in(message),
     )
 
 

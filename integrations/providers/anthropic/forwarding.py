@@ -10,8 +10,18 @@ from integrations.providers.anthropic.adapter import TRAITS, AnthropicAdapter
 from integrations.providers.anthropic.cache_markers import marked
 from integrations.providers.anthropic.finish import finish_reason, reported_failure, unusable
 from integrations.providers.anthropic.foundry import FoundryAdapter
+from integrations.providers.anthropic.iterations import Turn
 from integrations.providers.anthropic.response import parse_response
-from integrations.providers.anthropic.shapes import Block, Counts, Event, Message, at_the_end, merged, usage_of
+from integrations.providers.anthropic.shapes import (
+    Block,
+    Counts,
+    Event,
+    Message,
+    at_the_end,
+    merged,
+    usage_in,
+    usage_of,
+)
 from integrations.providers.anthropic.stream import AnthropicStream
 from integrations.providers.base import (
     ChatRequest,
@@ -75,7 +85,7 @@ def _conforming(body: bytes) -> ParsedResponse | None:
         if block.type == "tool_use":
             return None
     reason = _USUAL_ENDS.get(message.stop_reason or "")
-    return None if reason is None else ParsedResponse(body, message.model, reason, usage_of(message.usage))
+    return None if reason is None else ParsedResponse(body, message.model, reason, usage_in(message))
 
 
 class VendorForwarder(MessagesForwarder):
@@ -104,7 +114,7 @@ def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedRespon
         raise reported_failure(message.error, provider=provider)
     if message.content is None:
         raise unusable("the answer holds no content", provider=provider)
-    usage = None if message.usage is None else usage_of(message.usage)
+    usage = usage_in(message, request.model)
     finish = _finish(message.stop_reason, message.content, provider=provider)
     return ParsedResponse(body, message.model or request.model, finish, usage)
 
@@ -114,7 +124,7 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
 
     has_plain = True
 
-    __slots__ = ("_blocks", "_counts", "_is_counted", "_stop_reason", "_tools")
+    __slots__ = ("_blocks", "_counts", "_is_counted", "_stop_reason", "_tools", "_turn")
 
     def __init__(
         self,
@@ -129,6 +139,7 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
         self._is_counted = False  # `_is_counted` is True when an event behind the output has counted it.
         self._stop_reason: str | None = None
         self._blocks = 0
+        self._turn = Turn(model)
         self._tools = False
 
     def _plain_text(self, data: bytes) -> str:
@@ -172,11 +183,15 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
             case "content_block_start" if read.content_block is not None:
                 self._blocks += 1
                 self._tools = self._tools or read.content_block.type == "tool_use"
+                if read.content_block.type == "fallback":
+                    self._turn.note(read.content_block.trigger)
             case "message_delta":
-                self._count(read.usage)
-                self._is_counted = self._is_counted or bool(read.usage and read.usage.output_tokens)
                 if read.delta is not None:
                     self._stop_reason = read.delta.stop_reason or self._stop_reason
+                    if read.delta.stop_reason == "refusal":
+                        self._turn.note(read.delta.stop_details)
+                self._count(read.usage)
+                self._is_counted = self._is_counted or bool(read.usage and read.usage.output_tokens)
             case "message_stop":
                 self._done = True
                 self.usage = at_the_end(self.usage, is_counted=self._is_counted)
@@ -184,7 +199,7 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
     def _count(self, counts: Counts | None) -> None:
         self._counts = merged(self._counts, counts)
         if self._counts is not None:
-            self.usage = usage_of(self._counts)
+            self.usage = usage_of(self._counts, self._turn)
 
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:

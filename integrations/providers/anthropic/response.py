@@ -17,7 +17,7 @@ from integrations.providers.anthropic.finish import (
     reported_failure,
     unusable,
 )
-from integrations.providers.anthropic.shapes import Block, Message, usage_of
+from integrations.providers.anthropic.shapes import Block, Message, usage_in
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.common.completion import ParsedChoice, reasoning_encrypted, reasoning_text, tool_call, whole
 from integrations.providers.common.odd_usage import despite_usage
@@ -52,7 +52,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         # The id is derived from the body, so that the same bytes give the same completion.
         completion_id=message.id or f"msg_{hashlib.sha256(body).hexdigest()[:24]}",
         model=message.model or request.model,
-        usage=None if message.usage is None else usage_of(message.usage),
+        usage=usage_in(message, request.model),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from integrations.providers.anthropic.iterations import CacheCreation, Turn, parts_of
 from integrations.providers.common.charges import served_tier
 from integrations.providers.usage import Usage
 
@@ -15,12 +16,6 @@ _FAST = "fast"
 
 class OutputDetails(msgspec.Struct, gc=False):
     thinking_tokens: int | None = None
-
-
-class CacheCreation(msgspec.Struct, gc=False):
-    """The parts of `cache_creation_input_tokens`, by the time for which the cache keeps them."""
-
-    ephemeral_1h_input_tokens: int | None = None
 
 
 class ServerToolUse(msgspec.Struct, gc=False):
@@ -40,6 +35,7 @@ class Counts(msgspec.Struct, gc=False):
     server_tool_use: ServerToolUse | None = None
     service_tier: Any = None
     speed: Any = None
+    iterations: msgspec.Raw = msgspec.Raw(b"")
 
 
 class Block(msgspec.Struct):
@@ -55,6 +51,7 @@ class Block(msgspec.Struct):
     name: str | None = None
     caller: Any = None
     toolset_name: str | None = None
+    trigger: Any = None
     input: msgspec.Raw = msgspec.Raw(b"")
 
 
@@ -118,6 +115,7 @@ def merged(older: Counts | None, newer: Counts | None) -> Counts | None:
         server_tool_use=newer.server_tool_use or older.server_tool_use,
         service_tier=newer.service_tier or older.service_tier,
         speed=newer.speed or older.speed,
+        iterations=newer.iterations or older.iterations,
     )
 
 
@@ -129,7 +127,32 @@ def at_the_end(usage: Usage | None, *, is_counted: bool) -> Usage | None:
     return msgspec.structs.replace(usage, completion_tokens=0, reasoning_tokens=0)
 
 
-def usage_of(counts: Counts) -> Usage:
+def usage_in(message: Message, asked: str = "") -> Usage | None:
+    """Returns the usage of a whole answer of the model that was `asked`."""
+    counts = message.usage
+    if counts is None:
+        return None
+    return usage_of(counts, _turn_of(message, asked) if counts.iterations else None)
+
+
+def _turn_of(message: Message, asked: str) -> Turn:
+    turn = Turn(asked)
+    for block in message.content or ():
+        if block.type == "fallback":
+            turn.note(block.trigger)
+    if message.stop_reason == "refusal":
+        turn.note(message.stop_details)
+    return turn
+
+
+def usage_of(counts: Counts, turn: Turn | None = None) -> Usage:
+    usage = _usage(counts)
+    if counts.iterations and (parts := parts_of(counts.iterations, usage, turn or Turn())):
+        return msgspec.structs.replace(usage, parts=parts)
+    return usage
+
+
+def _usage(counts: Counts) -> Usage:
     prompt, completion = counts.input_tokens or 0, counts.output_tokens or 0
     cache_read, cache_write = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0
     if prompt < 0 or completion < 0 or cache_read < 0 or cache_write < 0:

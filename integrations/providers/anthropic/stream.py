@@ -16,6 +16,7 @@ from integrations.providers.anthropic.finish import (
     refusal_text,
     reported_failure,
 )
+from integrations.providers.anthropic.iterations import Turn
 from integrations.providers.anthropic.response import arguments_of, call_id, reasoning_detail
 from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, at_the_end, merged, usage_of
 from integrations.providers.base import StreamEvent
@@ -50,6 +51,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         "_open",
         "_started",
         "_stop_reason",
+        "_turn",
     )
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
@@ -66,6 +68,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         self._end: dict[str, Any] = {}  # `_end` collects the vendor's own fields that the end of the stream sends.
         self._collected = CollectedBlocks()
         self._started = False
+        self._turn = Turn(model)
 
     def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:
@@ -115,6 +118,8 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             self._message_start(event.message)
             out.append(self._role())
         elif event.type == "message_delta":
+            if event.delta is not None and event.delta.stop_reason == "refusal":
+                self._turn.note(event.delta.stop_details)
             self._count(event.usage)
             self._is_counted = self._is_counted or bool(event.usage and event.usage.output_tokens)
             self._end |= {
@@ -211,6 +216,8 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             opened.citations += block.citations
         if block.type == "thinking" and block.thinking:
             self._block_delta(index, Delta("thinking_delta", thinking=block.thinking), out)
+        if block.type == "fallback":
+            self._turn.note(block.trigger)
         if is_own(block):
             opened.raw = _decode_raw(data)["content_block"]
 
@@ -237,7 +244,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
     def _count(self, counts: Counts | None) -> None:
         self._counts = merged(self._counts, counts)
         if self._counts is not None:
-            self.usage = usage_of(self._counts)
+            self.usage = usage_of(self._counts, self._turn)
 
     def _error_in(self, decoded: dict[str, Any]) -> ProviderError | None:
         error = decoded.get("error")

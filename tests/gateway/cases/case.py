@@ -21,13 +21,16 @@ _SURFACES = {"completions": "completions", "responses": "responses", "messages":
 
 @dataclass(frozen=True)
 class Case:
-    """One file. `providers` are those of the project, in the order in which their answers stand in `upstream`."""
+    """One file. `providers` are those of the project, in the order in which their answers stand in `upstream`; `prices`
+    are its own, by provider and model, as the management API names them; `unpriced` are the models without a price."""
 
     kind: str
     name: str
     providers: tuple[str, ...]
     request: Mapping[str, Any]
     upstream: tuple[Mapping[str, Any], ...]
+    prices: Mapping[str, Mapping[str, str]]
+    unpriced: frozenset[str]
     expected: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -48,6 +51,8 @@ def load(file: Path) -> Case:
         providers=tuple(fields["provider"].split(", then ")),
         request=fields["request"],
         upstream=tuple(fields["upstream"]),
+        prices=fields.get("prices", {}),
+        unpriced=frozenset(fields.get("unpriced", ())),
         expected=fields["expected"],
     )
 

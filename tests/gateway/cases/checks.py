@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from openai._streaming import SSEDecoder
@@ -96,6 +96,22 @@ def _record_above_zero(played: Played, names: list[str]) -> None:
     assert all(value > 0 for value in found.values()), found
 
 
+def _record(played: Played, expected: Json) -> None:
+    record = played.gateway.record(played.response)
+    found = {name: getattr(record, name) for name in expected}
+    assert {name: _exact(value) for name, value in found.items()} == {
+        name: _exact(value) for name, value in expected.items()
+    }, found
+
+
+def _exact(value: Any) -> Any:
+    """Returns a figure as a decimal, and all else as it is."""
+    try:
+        return value if isinstance(value, bool) else Decimal(value)
+    except (InvalidOperation, TypeError, ValueError):
+        return value
+
+
 def _warning_names(played: Played, words: list[str]) -> None:
     warning = played.response.headers.get("x-svc-warning", "")
     assert all(word in warning for word in words), warning
@@ -113,6 +129,39 @@ def _upstream_request_lacks(played: Played, paths: list[str]) -> None:
 def _upstream_request_has(played: Played, expected: Mapping[str, Any]) -> None:
     request = json.loads(played.last_request.body)
     assert {path: _at(request, path) for path in expected} == expected, request
+
+
+def _upstream_request_has_any_of(played: Played, sets: list[Mapping[str, Any]]) -> None:
+    request = json.loads(played.last_request.body)
+    assert any(all(_is_at(request, path, value) for path, value in one.items()) for one in sets), request
+
+
+def _is_at(request: Json, path: str, value: Any) -> bool:
+    found = _at(request, path)
+    return found not in (_MISSING, None, "", [], {}) if value == "*" else bool(found == value)
+
+
+def _upstream_contains(played: Played, words: list[str]) -> None:
+    text = json.dumps(json.loads(played.last_request.body), ensure_ascii=False)
+    assert [word for word in words if word not in text] == [], text
+
+
+def _upstream_headers(played: Played, expected: Mapping[str, str]) -> None:
+    headers = {name.lower(): value for name, value in played.last_request.headers.items()}
+    assert all(words in headers.get(name, "") for name, words in expected.items()), headers
+
+
+def _any_of(played: Played, choices: list[Json]) -> None:
+    failures = []
+    for choice in choices:
+        try:
+            for key, expected in choice.items():
+                _CHECKS[key](played, expected)
+        except AssertionError as failure:
+            failures.append(failure)
+        else:
+            return
+    raise AssertionError([str(failure)[:500] for failure in failures])
 
 
 def _upstream_tools_include_a_function_for(played: Played, functions: list[str]) -> None:
@@ -201,10 +250,15 @@ _CHECKS: Mapping[str, Callable[[Played, Any], None]] = {
     "usage_any_of": _usage_any_of,
     "usage_above_zero": _usage_above_zero,
     "record_above_zero": _record_above_zero,
+    "record": _record,
     "warning_names": _warning_names,
     "upstream_calls": _upstream_calls,
     "upstream_request_lacks": _upstream_request_lacks,
     "upstream_request_has": _upstream_request_has,
+    "upstream_request_has_any_of": _upstream_request_has_any_of,
+    "upstream_contains": _upstream_contains,
+    "upstream_headers": _upstream_headers,
+    "any_of": _any_of,
     "upstream_tools_include_a_function_for": _upstream_tools_include_a_function_for,
     "upstream_history": _upstream_history,
     "calls_back": _calls_back,

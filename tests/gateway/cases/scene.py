@@ -79,7 +79,7 @@ class CaseStage:
         self.server.scripts |= dict.fromkeys(names.values(), script)
         gateway = self.service.new_project(
             integrations=[integration_of(FAKES[one], self.server.base_url(name)) for one, name in names.items()],
-            prices=[{**_PRICE, "provider": one, "model": model} for one, model in _models_of(body)],
+            prices=_prices(case, body),
         )
         response = self.service.client.request(
             case.request["method"],
@@ -88,6 +88,20 @@ class CaseStage:
             headers={**gateway.headers, **case.request.get("headers", {})},
         )
         return Played(case, self, gateway, script, response)
+
+
+def _prices(case: Case, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the project's prices of the models that the request names, and of those that the case has prices of."""
+    own = {
+        name: {word.removesuffix("_cost_per_1m"): price for word, price in prices.items()}
+        for name, prices in case.prices.items()
+    }
+    priced = {f"{one}/{model}": _PRICE for one, model in _models_of(body)} | own
+    return [
+        {**price, "provider": name.partition("/")[0], "model": name.partition("/")[2]}
+        for name, price in priced.items()
+        if name not in case.unpriced
+    ]
 
 
 def _models_of(body: Mapping[str, Any]) -> list[list[str]]:

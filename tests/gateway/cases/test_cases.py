@@ -17,7 +17,7 @@ from tests.gateway.service import GatewayService
 # Faults that are known and open. A case of these kinds that passes fails here, so that its kind leaves this list.
 OPEN = frozenset({
     "late_tool_name", "messages_web_search", "responses_fields_vanish", "codex_compaction", "thinking_beside_effort",
-    "gemini_unknown_method", "usage_iterations", "assistant_blocks_vanish", "tool_loop_without_reasoning",
+    "gemini_unknown_method", "assistant_blocks_vanish", "tool_loop_without_reasoning",
     "judge_without_schema", "compaction_beta",
 })  # fmt: skip
 # A value of each key that the case `plain` does not give.
@@ -33,10 +33,15 @@ WRONG: dict[str, Any] = {
     "usage_any_of": [{"prompt_tokens": 22}, {"estimated": True}],
     "usage_above_zero": ["prompt_tokens", "cached_tokens"],
     "record_above_zero": ["prompt_tokens", "cache_read_tokens"],
+    "record": {"cost_usd": "1"},
     "warning_names": ["top_k"],
     "upstream_calls": 2,
     "upstream_request_lacks": ["messages.0.role"],
     "upstream_request_has": {"messages.0.role": "assistant"},
+    "upstream_request_has_any_of": [{"messages.0.role": "assistant"}, {"thinking": "*"}],
+    "upstream_contains": ["never said"],
+    "upstream_headers": {"anthropic-beta": "compact"},
+    "any_of": [{"status": 201}, {"text": "Another text."}],
     "upstream_tools_include_a_function_for": ["mcp__depot/parcel"],
     "upstream_history": {"calls": [{"name": "weigh"}]},
     "calls_back": {"function_for": "weigh", "arguments": {}, "item": {"name": "measure"}},

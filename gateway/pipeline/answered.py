@@ -1,0 +1,34 @@
+"""The model that answered, where its vendor chose it: a fallback of the vendor's own, or a router."""
+
+from __future__ import annotations
+
+import logging
+
+from gateway.pipeline.context import RequestState
+from integrations.pricing.answered import is_other_model
+from integrations.pricing.cost import Price
+
+_log = logging.getLogger(__name__)
+_MAX_KIND = 40
+
+
+def sets_price(price: Price | None, asked: str, answered: str) -> bool:
+    """Returns whether the model that answered sets the price, and not the one with `price` that was asked."""
+    return asked != answered and (price is None or is_other_model(asked, answered))
+
+
+def note_answered(state: RequestState, model: str) -> None:
+    """Has the `model` that the answer names set the price and stand in the record, where it is another than the one
+    that was asked or where that one has no price, and its own price is known. Kinds of tokens that the gateway does not
+    know cost as much as the model's own, so that they never count as nothing."""
+    routing, usage = state.routing, state.answer.usage
+    if usage is not None and usage.parts:
+        for kind in usage.unknown_kinds:
+            shown = kind[:_MAX_KIND]
+            _log.warning("usage.unknown_kind provider=%s model=%s kind=%r", routing.provider, model, shown)
+            state.warnings += (f"usage: the kind of tokens {shown!r} is not known, its price is that of the model",)
+    if not sets_price(routing.price, routing.model, model):
+        return
+    price = state.price_of(model)
+    if price is not None:
+        routing.price, routing.answered = price, model
