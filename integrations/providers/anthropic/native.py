@@ -3,6 +3,7 @@ features."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,7 +36,7 @@ FIELDS = (
     "mcp_servers",
     "speed",
 )
-# A request with `context_management` or `mcp_servers` has to announce the beta feature:
+# A request with one of these has to announce the beta feature:
 # https://docs.anthropic.com/en/api/beta-headers
 _BETAS_OF_FIELDS = {
     "context_management": "context-management-2025-06-27",
@@ -54,6 +55,7 @@ _WITH_BETAS = frozenset({*_BETAS_OF_FIELDS, "container", "speed", "thinking", "t
 # vendor's SDK tell: `updates` is in `BetaThinkingConfigEnabledParam` alone, the feature in `AnthropicBetaParam`.
 _BINDING_BETA = "thinking-binding-controls-2026-08-01"
 _UPDATES_BETA = "thinking-display-updates-2026-08-18"
+_COMPACT = re.compile(r"compact_(\d{4})(\d{2})(\d{2})")
 _FILES_BETA = "files-api-2025-04-14"
 _SKILLS_BETA = "skills-2025-10-02"
 _FAST_BETA = "fast-mode-2026-02-01"
@@ -104,6 +106,7 @@ def betas_of(body: Mapping[str, Any], *, files: bool) -> list[str]:
     if not files and body.keys().isdisjoint(_WITH_BETAS):
         return []
     found = [beta for name, beta in _BETAS_OF_FIELDS.items() if name in body]
+    found += _compactions(body.get("context_management"))
     servers = body.get("mcp_servers")
     if isinstance(servers, list) and any(isinstance(one, Mapping) and "tool_configuration" in one for one in servers):
         # The first form of the connector has the tools' settings in the server and no toolset among the tools.
@@ -116,6 +119,14 @@ def betas_of(body: Mapping[str, Any], *, files: bool) -> list[str]:
         found.append(_FAST_BETA)
     found += _betas_of_thinking(body.get("thinking"))
     return [*found, _FILES_BETA] if files else found
+
+
+def _compactions(management: Any) -> list[str]:
+    """Returns the beta features of the edits that compact, which have their date: compact_20260112."""
+    edits = management.get("edits") if isinstance(management, Mapping) else None
+    types = [edit.get("type") for edit in edits if isinstance(edit, Mapping)] if isinstance(edits, list) else []
+    dates = [match.groups() for kind in types if isinstance(kind, str) and (match := _COMPACT.fullmatch(kind))]
+    return list(dict.fromkeys("compact-{}-{}-{}".format(*date) for date in dates))
 
 
 def _betas_of_thinking(thinking: Any) -> list[str]:

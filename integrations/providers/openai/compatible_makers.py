@@ -16,6 +16,12 @@ MAKERS = (
         # Moonshot refuses calls without their reasoning:
         # https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
         history=History.WITH_TOOLS,
+        # The vendor refuses both fields together, and its models differ in which of them has an effect:
+        # https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart
+        thinking=Thinking.EITHER,
+        toggle_models=("kimi-k2.5", "kimi-k2.6", "kimi-k2.7"),
+        effort_models=("kimi-k3",),
+        always_thinking=("kimi-k2-thinking", "kimi-k3"),
         parameters=frozenset({"prompt_cache_key", "safety_identifier"}),
         # The sampling of Moonshot's models from K2.5 on is fixed:
         # https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart

@@ -39,6 +39,8 @@ class Thinking(StrEnum):
     ENABLE = "enable"  # `thinking` becomes `enable_thinking` and `thinking_budget` (Alibaba, SiliconFlow).
     # `thinking` becomes Together's `reasoning` object for models in `toggle_models`, `reasoning_effort` for others.
     TOGGLE = "toggle"
+    # `thinking` alone for models in `toggle_models`, `reasoning_effort` alone for those in `effort_models` (Moonshot).
+    EITHER = "either"
     DROP = "drop"  # The provider does not know the field and refuses it.
 
 
@@ -91,8 +93,9 @@ class Dialect(Traits):
     `reasoning_formats`: the `reasoning_details` that it takes back; None: undocumented, they stay except on a fallback;
     empty: none, neither its own nor another vendor's. `effort_models`: prefixes of the models that take a level as
     `reasoning_effort`: `low`, `medium` and `high`, or those that `efforts` lists for the first prefix that fits;
-    `optional_models` take `none`. `drops`: parameters that it refuses; `ignores`: those without effect there, which a
-    direct request keeps. `parameters`: those that it takes beside the common ones, for use on a fallback.
+    `optional_models` take `none`; those of `always_thinking` cannot have it switched off. `drops`: parameters
+    that it refuses; `ignores`: those without effect there, which a direct request keeps. `parameters`: those that it
+    takes beside the common ones, for use on a fallback.
     `sampling_refused`: parameters that the models in `reasoning_models` refuse. `responses_models`: prefixes of the
     models that get tools with reasoning by the Responses API where the client leaves that to the gateway
     (`responses_adapter.py`).
@@ -117,6 +120,7 @@ class Dialect(Traits):
     optional_models: tuple[str, ...] = ()
     efforts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     toggle_models: tuple[str, ...] = ()
+    always_thinking: tuple[str, ...] = ()
     history: History = History.PASS
     search: Search = Search.PASS
     reasoning_formats: tuple[str, ...] | None = ()

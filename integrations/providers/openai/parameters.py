@@ -12,24 +12,27 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.common.parameters import (
     EFFORTS,
     OF_GEMINI,
-    THINKING_OFF,
-    ReasoningRequest,
     check_reasoning_words,
-    effort_of,
 )
-from integrations.providers.errors import UnsupportedParameterError
+from integrations.providers.openai.account import Account, RawFields
 from integrations.providers.openai.cache_markers import fit_tools
 from integrations.providers.openai.dialect import (
     COMMON_PARAMETERS,
     OPENAI_PARAMETERS,
     Dialect,
+    History,
     Search,
     Thinking,
     is_one_of,
 )
 from integrations.providers.openai.limits import MAX_STOPS, MAX_TOOLS, fit_function, is_closed, with_word_json
-
-RawFields = dict[str, msgspec.Raw]
+from integrations.providers.openai.thinking import (
+    effort_in,
+    fit_either,
+    fit_loop,
+    is_enabled,
+    thinking_in_common_words,
+)
 
 # The gateway has acted on its own fields, and no provider gets them.
 OWN_FIELDS = ("models", "provider", "prompt_config", "prompt_variables")
@@ -39,12 +42,8 @@ _OTHER_KIND_FIELDS = ("audio", "modalities", "web_search_options")
 _OF_OPEN_SERVERS = OPENAI_PARAMETERS - {"web_search_options"}
 # A tool has these fields in the dialect; the markers are those that `fit_tools` has left.
 _TOOL_FIELDS = frozenset({"type", "function", "custom", "cache_control", "prompt_cache_breakpoint"})
-# The first two fields of `thinking` go along, and the last concerns signatures, which only their vendor has.
-_THINKING_IN_SILENCE = frozenset({"type", "budget_tokens", "block_binding"})
-_AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
 _DEFAULT_EFFORTS = ("low", "medium", "high")
 _NOT_CLOSED = "it needs a schema whose objects require all of their properties and allow no others"
-_encode = msgspec.json.Encoder().encode
 
 
 def handled_fields(dialect: Dialect) -> frozenset[str]:
@@ -52,6 +51,8 @@ def handled_fields(dialect: Dialect) -> frozenset[str]:
     names = {*OWN_FIELDS, *dialect.drops, *dialect.ignores}
     if dialect.thinking is not Thinking.PASS:
         names.add("thinking")
+    if dialect.thinking is Thinking.EITHER:
+        names.add("reasoning_effort")
     if dialect.search is not Search.PASS:
         names.add("web_search_options")
     if not dialect.json_schema:
@@ -69,7 +70,7 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
     """Changes `raw` in place; returns the warnings. Raises UnsupportedParameterError."""
     for name in OWN_FIELDS:
         raw.pop(name, None)
-    account = _Account(raw, dialect)
+    account = Account(raw, dialect)
     if "web_search_options" in raw:
         _fit_search(account, request)
     if request.is_foreign:
@@ -78,10 +79,7 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
         account.drop(name)
     for name in dialect.ignores:
         account.ignore(name, is_foreign=request.is_foreign)
-    if "thinking" in raw:
-        _translate_thinking(account, request)
-    if request.is_foreign:
-        _fit_reasoning_model(account, request.family)
+    _fit_thinking(account, request)
     _rename_limit(account, request)
     _check_kind(account)
     if not dialect.tool_choice and "tool_choice" in raw:
@@ -89,45 +87,7 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
     return tuple(account.warnings)
 
 
-class _Account:
-    """The request's fields, and the warnings about those that were left out."""
-
-    __slots__ = ("dialect", "raw", "warnings")
-
-    def __init__(self, raw: RawFields, dialect: Dialect) -> None:
-        self.raw = raw
-        self.dialect = dialect
-        self.warnings: list[str] = []
-
-    def drop(self, name: str, reason: str = "") -> None:
-        """Leaves the field out with a warning, or without one when its value means the same as its absence."""
-        if self._has_effect(name):
-            self.warnings.append(f"{name}: dropped, {reason or f'{self.dialect.provider} has no counterpart'}")
-        self.raw.pop(name, None)
-
-    def ignore(self, name: str, *, is_foreign: bool) -> None:
-        """Adds a warning that the provider ignores the field, which stays unless it was meant for another vendor."""
-        if is_foreign:
-            self.drop(name)
-        elif self._has_effect(name):
-            self.warnings.append(f"{name}: ignored by {self.dialect.provider}")
-
-    def _has_effect(self, name: str) -> bool:
-        value = self.raw.get(name)
-        return value is not None and bytes(value) not in _AS_IF_ABSENT
-
-    def value(self, name: str) -> Any:
-        raw = self.raw.get(name)
-        return None if raw is None else msgspec.json.decode(raw)
-
-    def set(self, name: str, value: Any) -> None:
-        self.raw[name] = msgspec.Raw(_encode(value))
-
-    def refuse(self, name: str, problem: str) -> UnsupportedParameterError:
-        return UnsupportedParameterError(name, problem, provider=self.dialect.provider)
-
-
-def _keep_known(account: _Account, request: ChatRequest) -> None:
+def _keep_known(account: Account, request: ChatRequest) -> None:
     """Keeps the fields that this vendor knows or that the integration has set, since on a fallback, and in a request of
     another protocol, the client's other fields are another vendor's. A server of an unknown kind that the client
     addressed itself may know all that OpenAI does."""
@@ -152,14 +112,14 @@ def _keep_known(account: _Account, request: ChatRequest) -> None:
     _fit_json_mode(account)
 
 
-def _fit_stop(account: _Account) -> None:
+def _fit_stop(account: Account) -> None:
     stop = account.value("stop")
     if isinstance(stop, list) and len(stop) > MAX_STOPS:
         account.set("stop", stop[:MAX_STOPS])
         account.warnings.append(f"stop: {len(stop)} became {MAX_STOPS}, {account.dialect.provider} takes no more")
 
 
-def _fit_answer_schema(account: _Account) -> None:
+def _fit_answer_schema(account: Account) -> None:
     """Leaves out `strict` where OpenAI would refuse the schema for it; the schema still describes the answer."""
     answer_format = account.value("response_format")
     held = answer_format.get("json_schema") if isinstance(answer_format, Mapping) else None
@@ -169,7 +129,7 @@ def _fit_answer_schema(account: _Account) -> None:
         account.warnings.append(f"response_format.json_schema.strict: dropped, {_NOT_CLOSED}")
 
 
-def _fit_json_mode(account: _Account) -> None:
+def _fit_json_mode(account: Account) -> None:
     """Names JSON to the model where it shall answer in it. Groq, DeepSeek and Alibaba require this as OpenAI does, and
     it is true for every other vendor."""
     answer_format, messages = account.value("response_format"), account.value("messages")
@@ -181,7 +141,7 @@ def _fit_json_mode(account: _Account) -> None:
         account.set("messages", named)
 
 
-def _fit_tools(account: _Account) -> None:
+def _fit_tools(account: Account) -> None:
     """Removes what other vendors have beside the function. A tool that is no function is a vendor's own and is refused,
     since the answer would differ without it."""
     tools = account.value("tools")
@@ -219,7 +179,7 @@ def _has_settings(name: str, value: Any) -> bool:
     return bool(value) and not (name == "modalities" and value == ["text"])
 
 
-def _fit_search(account: _Account, request: ChatRequest) -> None:
+def _fit_search(account: Account, request: ChatRequest) -> None:
     """Refuses a search that a client of another protocol allows where OpenAI's chat completions have none: only models
     for search take it there (https://platform.openai.com/docs/guides/tools-web-search)."""
     if account.dialect.search is not Search.PASS:
@@ -228,7 +188,7 @@ def _fit_search(account: _Account, request: ChatRequest) -> None:
         raise account.refuse("web_search_options", f"{request.model} does not search the web by it")
 
 
-def _translate_search(account: _Account) -> None:
+def _translate_search(account: Account) -> None:
     """Translates the search to Alibaba's field: https://www.alibabacloud.com/help/en/model-studio/web-search"""
     options = account.value("web_search_options")
     del account.raw["web_search_options"]
@@ -241,12 +201,23 @@ def _translate_search(account: _Account) -> None:
         account.warnings.append(f"web_search_options.{name}: dropped, {account.dialect.provider} has no counterpart")
 
 
-def _translate_thinking(account: _Account, request: ChatRequest) -> None:
+def _fit_thinking(account: Account, request: ChatRequest) -> None:
+    if account.dialect.thinking is Thinking.EITHER:
+        fit_either(account, request)
+    elif "thinking" in account.raw:
+        _translate_thinking(account, request)
+    if request.is_foreign:
+        _fit_reasoning_model(account, request.family)
+        if account.dialect.history is History.WITH_TOOLS:
+            fit_loop(account, request.family)
+
+
+def _translate_thinking(account: Account, request: ChatRequest) -> None:
     dialect, model, thinking = account.dialect, request.family, account.value("thinking")
     if dialect.thinking is Thinking.PASS:
         is_anothers = request.is_translated or (request.crosses_vendor and not dialect.is_open)
         if is_anothers and isinstance(thinking, Mapping):
-            _thinking_in_common_words(account, thinking)
+            thinking_in_common_words(account, thinking)
         return
     if not isinstance(thinking, Mapping) or "reasoning" in account.raw:
         account.drop("thinking")
@@ -257,11 +228,11 @@ def _translate_thinking(account: _Account, request: ChatRequest) -> None:
         _thinking_as_switch(account, thinking)
     elif (reasoning := _reasoning_object(dialect, thinking, model)) is not None:
         _replace(account, "reasoning", reasoning)
-    elif not _is_enabled(thinking) and is_one_of(model, dialect.optional_models):
+    elif not is_enabled(thinking) and is_one_of(model, dialect.optional_models):
         _replace(account, "reasoning_effort", "none")
     elif takes_effort:
         _thinking_as_effort(account, thinking)
-    elif not _is_enabled(thinking):
+    elif not is_enabled(thinking):
         del account.raw["thinking"]  # A model that does not reason needs no switch to turn reasoning off.
     else:
         account.drop("thinking", f"{model} has no counterpart")
@@ -271,68 +242,47 @@ def _reasoning_object(dialect: Dialect, thinking: Mapping[str, Any], model: str)
     """Returns the field `reasoning`; None where there is none."""
     if dialect.thinking is Thinking.REASONING:
         return _openrouter_reasoning(thinking)
-    if dialect.thinking is Thinking.REASONING_EFFORT and _is_enabled(thinking):
-        return {"effort": _effort(thinking)}
+    if dialect.thinking is Thinking.REASONING_EFFORT and is_enabled(thinking):
+        return {"effort": effort_in(thinking)}
     if dialect.thinking is Thinking.TOGGLE and is_one_of(model, dialect.toggle_models):
-        return {"enabled": _is_enabled(thinking)}
+        return {"enabled": is_enabled(thinking)}
     return None
 
 
-def _thinking_in_common_words(account: _Account, thinking: Mapping[str, Any]) -> None:
-    """Writes `thinking` in the form that look-alikes know: the types `enabled` and `disabled`, without settings of how
-    thoughts are shown."""
-    check_reasoning_words(thinking, None, provider=account.dialect.provider)
-    budget = thinking.get("budget_tokens") if _is_enabled(thinking) else None
-    common = {"type": "enabled" if _is_enabled(thinking) else "disabled"}
-    account.set("thinking", common if budget is None else {**common, "budget_tokens": budget})
-    for name in thinking:
-        if name not in _THINKING_IN_SILENCE:
-            account.warnings.append(f"thinking.{name}: dropped, {account.dialect.provider} has no counterpart")
-
-
-def _thinking_as_switch(account: _Account, thinking: Mapping[str, Any]) -> None:
+def _thinking_as_switch(account: Account, thinking: Mapping[str, Any]) -> None:
     """Translates `thinking` to Alibaba's switch: https://www.alibabacloud.com/help/en/model-studio/deep-thinking"""
     if "enable_thinking" in account.raw:
         del account.raw["thinking"]  # The provider's own field already has the value.
         return
-    _replace(account, "enable_thinking", _is_enabled(thinking))
+    _replace(account, "enable_thinking", is_enabled(thinking))
     budget = thinking.get("budget_tokens")
-    if _is_enabled(thinking) and isinstance(budget, int):
+    if is_enabled(thinking) and isinstance(budget, int):
         account.set("thinking_budget", budget)
 
 
-def _thinking_as_effort(account: _Account, thinking: Mapping[str, Any]) -> None:
+def _thinking_as_effort(account: Account, thinking: Mapping[str, Any]) -> None:
     if "reasoning_effort" in account.raw:
         del account.raw["thinking"]  # The provider's own field already has the value.
-    elif _is_enabled(thinking):
-        _replace(account, "reasoning_effort", _effort(thinking))
+    elif is_enabled(thinking):
+        _replace(account, "reasoning_effort", effort_in(thinking))
     else:
         account.drop("thinking", "the model always reasons")
 
 
-def _replace(account: _Account, name: str, value: Any) -> None:
+def _replace(account: Account, name: str, value: Any) -> None:
     del account.raw["thinking"]
     account.set(name, value)
-
-
-def _is_enabled(thinking: Mapping[str, Any]) -> bool:
-    return thinking.get("type") not in THINKING_OFF
 
 
 def _openrouter_reasoning(thinking: Mapping[str, Any]) -> dict[str, Any]:
     """Returns OpenRouter's `reasoning`: https://openrouter.ai/docs/use-cases/reasoning-tokens"""
     budget = thinking.get("budget_tokens")
-    if _is_enabled(thinking) and isinstance(budget, int):
+    if is_enabled(thinking) and isinstance(budget, int):
         return {"max_tokens": budget}
-    return {"enabled": _is_enabled(thinking)}
+    return {"enabled": is_enabled(thinking)}
 
 
-def _effort(thinking: Mapping[str, Any]) -> str:
-    budget = thinking.get("budget_tokens")
-    return effort_of(ReasoningRequest(_is_enabled(thinking), budget if isinstance(budget, int) else None))
-
-
-def _fit_reasoning_model(account: _Account, model: str) -> None:
+def _fit_reasoning_model(account: Account, model: str) -> None:
     """Fits the parameters to a reasoning model on a fallback and in a request of another protocol, whose client could
     not know which ones it refuses; on a direct request the model's vendor reports that."""
     dialect = account.dialect
@@ -349,7 +299,7 @@ def _fit_reasoning_model(account: _Account, model: str) -> None:
             account.raw.setdefault("max_completion_tokens", limit)
 
 
-def _fit_effort(account: _Account, model: str) -> None:
+def _fit_effort(account: Account, model: str) -> None:
     """Sets the nearest level that the model takes; an unknown level is left to the model's vendor."""
     dialect, effort = account.dialect, account.value("reasoning_effort")
     levels = next((levels for prefix, levels in dialect.efforts if is_one_of(model, (prefix,))), _DEFAULT_EFFORTS)
@@ -362,12 +312,12 @@ def _fit_effort(account: _Account, model: str) -> None:
     account.warnings.append(f"reasoning_effort: {effort} became {closest}, {model} takes {', '.join(known)}")
 
 
-def _rename_limit(account: _Account, request: ChatRequest) -> None:
+def _rename_limit(account: Account, request: ChatRequest) -> None:
     if not account.dialect.max_completion_tokens and "max_completion_tokens" in account.raw:
         account.raw["max_tokens"] = account.raw.pop("max_completion_tokens")
 
 
-def _check_kind(account: _Account) -> None:
+def _check_kind(account: Account) -> None:
     dialect = account.dialect
     if not dialect.choices and isinstance(count := account.value("n"), int) and count > 1:
         raise account.refuse("n", f"{dialect.provider} gives one answer a request")
@@ -377,7 +327,7 @@ def _check_kind(account: _Account) -> None:
             raise account.refuse("response_format", f"{dialect.provider} takes no JSON schema")
 
 
-def _fit_tool_choice(account: _Account, request: ChatRequest) -> None:
+def _fit_tool_choice(account: Account, request: ChatRequest) -> None:
     choice = account.value("tool_choice")
     if choice == "none":
         for name in ("tool_choice", "tools", "parallel_tool_calls"):

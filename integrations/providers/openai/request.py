@@ -10,10 +10,11 @@ import msgspec
 
 from integrations.providers.base import NOTHING, ChatRequest, Needs
 from integrations.providers.common.search import find
+from integrations.providers.openai.account import RawFields
 from integrations.providers.openai.cache_markers import fit_tools, mark_of_markers
 from integrations.providers.openai.dialect import Dialect, Documents, is_one_of
 from integrations.providers.openai.messages import MessageRules
-from integrations.providers.openai.parameters import OWN_FIELDS, RawFields, adjust, handled_fields
+from integrations.providers.openai.parameters import OWN_FIELDS, adjust, handled_fields
 
 __all__ = ["OWN_FIELDS", "BodyBuilder", "Documents"]
 

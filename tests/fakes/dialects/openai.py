@@ -17,7 +17,7 @@ from integrations.providers.base import Credentials
 from integrations.providers.openai.compatible import DIALECTS
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.rules import openai as rules
-from tests.fakes.dialects.rules import vllm
+from tests.fakes.dialects.rules import thinkers, vllm
 from tests.fakes.dialects.rules.table import Request, Table
 from tests.fakes.dialects.story import Call, Can, ReadRequest, Reply, Story, Streamed
 
@@ -75,6 +75,7 @@ VENDORS: Mapping[str, Vendor] = {
         usage_in="finish",
         message_fields=frozenset({"reasoning_content"}),
         many=False,
+        rules=thinkers.DEEPSEEK,
     ),
     "xai": Vendor(
         _NO_DOCUMENTS,
@@ -128,7 +129,18 @@ VENDORS: Mapping[str, Vendor] = {
         image_addresses=False,
         many=False,
     ),
-    "moonshot": Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=frozenset({"reasoning_content"})),
+    "moonshot": Vendor(
+        _NO_DOCUMENTS,
+        reasoning="reasoning_content",
+        message_fields=frozenset({"reasoning_content"}),
+        rules=thinkers.MOONSHOT,
+    ),
+    "xiaomi_mimo": Vendor(
+        _NO_DOCUMENTS,
+        reasoning="reasoning_content",
+        message_fields=frozenset({"reasoning_content"}),
+        rules=thinkers.MIMO,
+    ),
     "minimax": Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=None, many=False),
     "bigmodel": Vendor(
         Can(documents=False, schema=False),

@@ -16,9 +16,9 @@ from tests.gateway.service import GatewayService
 
 # Faults that are known and open. A case of these kinds that passes fails here, so that its kind leaves this list.
 OPEN = frozenset({
-    "late_tool_name", "messages_web_search", "responses_fields_vanish", "codex_compaction", "thinking_beside_effort",
-    "gemini_unknown_method", "assistant_blocks_vanish", "tool_loop_without_reasoning",
-    "judge_without_schema", "compaction_beta",
+    "late_tool_name", "messages_web_search", "responses_fields_vanish", "codex_compaction",
+    "gemini_unknown_method", "assistant_blocks_vanish",
+    "judge_without_schema",
 })  # fmt: skip
 # A value of each key that the case `plain` does not give.
 WRONG: dict[str, Any] = {

@@ -7,14 +7,24 @@ from collections.abc import Collection
 
 import pytest
 
-from tests.fakes.dialects.rules import anthropic, google, openai, responses, vllm
+from tests.fakes.dialects.rules import anthropic, google, openai, responses, thinkers, vllm
 from tests.fakes.dialects.rules.table import Table
-from tests.integrations.refusals import test_anthropic, test_google, test_openai, test_responses, test_vllm
+from tests.integrations.refusals import (
+    test_anthropic,
+    test_google,
+    test_openai,
+    test_responses,
+    test_thinkers,
+    test_vllm,
+)
 
 TABLES: dict[str, tuple[Table, Collection[str]]] = {
     "openai": (openai.CHAT, test_openai.REFUSED),
     "responses": (responses.RESPONSES, test_responses.REFUSED),
     "vllm": (vllm.CHAT, test_vllm.REFUSED),
+    "deepseek": (thinkers.DEEPSEEK, ["call without its reasoning"]),
+    "xiaomi_mimo": (thinkers.MIMO, ["call without its reasoning"]),
+    "moonshot": (thinkers.MOONSHOT, test_thinkers.REFUSED),
     "anthropic": (anthropic.MESSAGES, test_anthropic.REFUSED),
     "google": (google.GEMINI, test_google.REFUSED | test_google.REFUSED_AT_GEMINI),
     "google_vertex": (google.VERTEX, test_google.REFUSED | test_google.REFUSED_AT_VERTEX),
