@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from integrations.providers.usage import Usage
 from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.rules.thinkers import WANTING_REASONING
 from tests.fakes.dialects.story import Call, Story
 from tests.gateway.every_provider import ASK, PROVIDERS, dropped
 from tests.gateway.stage import Stage, model_of, upstream_model_of
@@ -213,7 +214,9 @@ def test_tool_loop__call_result_answer__runs_on_every_provider(
 ) -> None:
     """The answer's message is appended as the SDK returned it, as agents do."""
     calls = (OSLO, PARIS) if FAKES[provider].can.parallel_tools else (OSLO,)
-    stage.play(provider, Story(calls=calls, finish="tool_calls"), Story(text="18 and 24 degrees."))
+    thought = "Both have to be looked up." if provider in WANTING_REASONING else ""
+    first_story = Story(calls=calls, reasoning=thought, finish="tool_calls")
+    stage.play(provider, first_story, Story(text="18 and 24 degrees."))
     messages: list[Any] = list(ASK)
 
     for _ in range(2):

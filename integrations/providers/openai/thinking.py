@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from integrations.providers.base import ChatRequest
-from integrations.providers.common.parameters import THINKING_OFF, ReasoningRequest, check_reasoning_words, effort_of
+from integrations.providers.common.parameters import (
+    EFFORTS,
+    THINKING_OFF,
+    ReasoningRequest,
+    check_reasoning_words,
+    effort_of,
+)
 from integrations.providers.openai.account import Account
 from integrations.providers.openai.dialect import is_one_of
 
@@ -41,7 +47,7 @@ def fit_either(account: Account, request: ChatRequest) -> None:
     """Leaves the one of `thinking` and `reasoning_effort` that the model knows. A direct request with both stays as it
     is, since its client knows the vendor."""
     thinking, effort = account.value("thinking"), account.value("reasoning_effort")
-    if not request.is_foreign and thinking is not None:
+    if not request.is_foreign and (thinking is not None or effort not in EFFORTS):
         return
     model, dialect = request.family, account.dialect
     if is_one_of(model, dialect.effort_models):

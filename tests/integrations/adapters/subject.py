@@ -24,6 +24,7 @@ from integrations.providers.openai.responses_adapter import ADAPTERS as RESPONSE
 from integrations.registry import adapter_for
 from tests.fakes.dialects.openai_responses import RESPONSES
 from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.rules.thinkers import WANTING_REASONING
 from tests.fakes.dialects.story import FakeDialect, ReadRequest, Story, Streamed
 
 BASE_URL = "https://upstream.test/base"
@@ -68,6 +69,13 @@ class Outcome:
         return [json.loads(event.data) for event in self.events]
 
 
+def thought_over(provider: str, message: Any) -> Any:
+    """Returns a message as the provider's own clients send it back: some vendors refuse calls without reasoning."""
+    if provider not in WANTING_REASONING or not isinstance(message, Mapping) or not message.get("tool_calls"):
+        return message
+    return {"reasoning_content": "It has to be looked up.", **message}
+
+
 @dataclass(frozen=True)
 class Subject:
     provider: str
@@ -79,6 +87,8 @@ class Subject:
     def request(self, *, crosses_vendor: bool = False, **fields: Any) -> ChatRequest:
         """Returns a request with `media` and the access token that the adapter needs, as the pipeline supplies them."""
         given = {"model": self.model, "messages": [USER], **fields}
+        if not crosses_vendor and isinstance(messages := given["messages"], list):
+            given["messages"] = [thought_over(self.provider, message) for message in messages]
         body = {name: value for name, value in given.items() if value is not ...}
         request = ChatRequest(
             model=self.model,

@@ -64,3 +64,5 @@ MOONSHOT = Table(
         ),
     ),
 )
+WANTING_REASONING = frozenset({"deepseek", "moonshot", "xiaomi_mimo"})
+"""The providers that these tables are for."""
