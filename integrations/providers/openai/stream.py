@@ -217,6 +217,8 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         self._number_annotations(index, delta.get("annotations"))
         if isinstance(delta.get("tool_calls"), list):
             self._tools.rewrite(index, delta["tool_calls"], self._id or "")
+            if not delta["tool_calls"]:
+                del delta["tool_calls"]
         if isinstance(delta.get("function_call"), dict):
             self._tools.rewrite_function(index, delta["function_call"])
         reason = choice.get("finish_reason")

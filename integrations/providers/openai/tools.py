@@ -14,13 +14,15 @@ _EMPTY = {"arguments": NO_ARGUMENTS}
 
 class _Call:
     """A call of a stream. `index`, `id` and `name` are the vendor's; `end` is the last character of its arguments,
-    empty before they have any, blanks aside. `is_function` is False for a custom tool, whose input is a free text."""
+    empty before they have any, blanks aside. `is_function` is False for a custom tool, whose input is a free text.
+    `held` is its first delta while its name has not come: clients read the name from there alone."""
 
-    __slots__ = ("end", "id", "index", "is_function", "name")
+    __slots__ = ("end", "held", "id", "index", "is_function", "name")
 
     def __init__(self, index: Any, call_id: Any, *, is_function: bool = True) -> None:
         self.index, self.id, self.is_function = index, call_id, is_function
         self.name = self.end = ""
+        self.held: dict[str, Any] | None = None
 
     def add(self, text: str) -> None:
         self.end = text.rstrip()[-1:] or self.end
@@ -36,6 +38,19 @@ class _Call:
         self.add(text)
         if isinstance(name, str) and name != self.name:
             self.name += name  # A name may come in pieces.
+
+    def release(self, delta: dict[str, Any]) -> dict[str, Any] | None:
+        """Returns the delta as it may leave: with the beginning of the call once its name has come, None before."""
+        held, inner = self.held, _inner(delta)
+        if held is None:
+            return delta
+        begun, field = _inner(held), "arguments" if self.is_function else "input"
+        if begun is not inner:
+            begun[field] = (begun.get(field) or "") + (inner.get(field) or "")
+        if not self.name:
+            return None
+        begun["name"], self.held = self.name, None
+        return held
 
     def ends_before(self, text: str) -> bool:
         """Returns True when `text` begins the arguments of another call: those of this one are an object that has
@@ -76,12 +91,14 @@ class ToolCalls:
         return True
 
     def rewrite(self, choice: int, deltas: list[Any], seed: str) -> None:
-        """Gives every delta its index and its arguments as text, the first one of a call an id and a type, and leaves
-        these and the name out of the others, in place. `seed` identifies the answer."""
+        """Gives every delta its index and its arguments as text, the first one of a call an id, a type and a name, and
+        leaves these out of the others, in place. `seed` identifies the answer."""
         calls = self._calls.setdefault(choice, [])
-        for delta in deltas:
-            if isinstance(delta, dict):
-                self._rewrite(calls, delta, made_up_id(seed, choice, len(calls)))
+        fitted = (
+            self._rewrite(calls, delta, made_up_id(seed, choice, len(calls))) if isinstance(delta, dict) else delta
+            for delta in deltas
+        )
+        deltas[:] = [delta for delta in fitted if delta is not None]
 
     def rewrite_function(self, choice: int, function: dict[str, Any]) -> None:
         """Does for the delta of an older `function_call` what `rewrite` does."""
@@ -93,16 +110,19 @@ class ToolCalls:
         call.take(function, is_first=is_first)
 
     def missing_arguments(self) -> list[tuple[int, dict[str, Any]]]:
-        """Returns a choice and its delta for each choice with calls of functions whose arguments never came."""
+        """Returns a choice and its delta for each choice with calls of functions whose arguments never came, and for
+        each with calls whose name never came."""
         missing: list[tuple[int, dict[str, Any]]] = []
         for choice, calls in self._calls.items():
+            if held := [call.held for call in calls if call.held is not None]:
+                missing.append((choice, {"tool_calls": held}))
             silent = [index for index, call in enumerate(calls) if call.is_function and not call.end]
             if silent:
                 missing.append((choice, {"tool_calls": [{"index": index, "function": _EMPTY} for index in silent]}))
         missing += [(choice, {"function_call": _EMPTY}) for choice, call in self._functions.items() if not call.end]
         return missing
 
-    def _rewrite(self, calls: list[_Call], delta: dict[str, Any], made_up: str) -> None:
+    def _rewrite(self, calls: list[_Call], delta: dict[str, Any], made_up: str) -> dict[str, Any] | None:
         inner = _inner(delta)
         name, text = inner.get("name"), inner.get("arguments") or ""
         position = self._position(calls, delta.get("index"), delta.get("id"), name, text)
@@ -114,7 +134,11 @@ class ToolCalls:
             for field in ("id", "type"):
                 delta.pop(field, None)
         delta["index"] = position
-        calls[position].take(inner, is_first=is_first)
+        call = calls[position]
+        if is_first and not name:
+            call.held = delta
+        call.take(inner, is_first=is_first)
+        return call.release(delta)
 
     def _begin(self, calls: list[_Call], delta: dict[str, Any], made_up: str) -> None:
         """Appends the call that the delta begins, and completes the delta."""
@@ -151,7 +175,7 @@ def _latest(calls: list[_Call], name: Any, text: str) -> int | None:
     if not calls:
         return None
     call = calls[-1]
-    if not name:
+    if not name or call.held is not None:
         return len(calls) - 1
     # A vendor that gives its calls ids would give a new one an id.
     goes_on = not call.ends_before(text) if call.id else call.end not in ("", "}")
@@ -162,9 +186,10 @@ def _begins_well(delta: ToolCallDelta, calls: list[_Call]) -> bool:
     function = delta.function
     if not delta.id or not delta.type or any(call.id == delta.id for call in calls):
         return False
-    if function is None:
-        return delta.custom is not None
-    return function.arguments is not UNSET and not function.arguments.isspace()
+    inner = function or delta.custom
+    if inner is None or not inner.name:
+        return False
+    return function is None or (function.arguments is not UNSET and not function.arguments.isspace())
 
 
 def _begun(delta: ToolCallDelta) -> _Call:
@@ -175,7 +200,7 @@ def _begun(delta: ToolCallDelta) -> _Call:
 
 
 def _goes_on_well(delta: ToolCallDelta, call: _Call) -> bool:
-    if delta.id is not UNSET or delta.type is not UNSET:
+    if delta.id is not UNSET or delta.type is not UNSET or call.held is not None:
         return False
     function = delta.function
     if function is None:
