@@ -34,7 +34,8 @@ def plain_chat(fields: Json) -> Json | None:
     except msgspec.ValidationError:
         return None
     made = fields.copy()
-    made.pop("store", None)
+    if made.pop("store", None):
+        return None
     given, instructions, limit = made.pop("input"), made.pop("instructions", ""), made.pop("max_output_tokens", None)
     messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
     made["messages"] = [{"role": "system", "content": instructions}, *messages] if instructions else messages

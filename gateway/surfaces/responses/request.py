@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -18,31 +19,44 @@ from integrations.registry import owner_of
 
 Json = dict[str, Any]
 
-# These fields mean the same in both protocols, or are the gateway's own.
-_SAME = frozenset(
+# These fields are read here, or say nothing about the answer. All others go into the chat completion: they mean the
+# same there, as the gateway's own do, or the provider's adapter names what its vendor does not have.
+_READ = frozenset(
     {
-        "model",
-        "temperature",
-        "top_p",
-        "parallel_tool_calls",
-        "metadata",
-        "user",
-        "safety_identifier",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "service_tier",
-        "stream",
-        "models",
-        "provider",
-        "prompt_config",
-        "prompt_variables",
+        "include",
+        "input",
+        "instructions",
+        "max_output_tokens",
+        "reasoning",
+        "store",
+        "stream_options",
+        "text",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
     }
 )
 # These fields ask for state that a provider keeps between requests.
 _STATEFUL = frozenset({"previous_response_id", "conversation", "background", "prompt"})
+# The answer to a request with one of these would be of another kind, and the value in brackets asks for nothing.
+_OF_CHAT = {
+    "modalities": (["text"], "a response is a text"),
+    "n": (1, "there is one response to a request"),
+    "response_format": ({"type": "text"}, "the Responses API has the form in text.format"),
+}
+# OpenAI's Responses API alone has these fields, and the value asks for nothing.
+_OF_RESPONSES: Json = {
+    "background_options": None,
+    "context_management": [],
+    "max_tool_calls": None,
+    "truncation": "disabled",
+}
+_KEPT_INSIDE = {"reasoning": {"effort", "generate_summary", "summary"}, "text": {"format", "verbosity"}}
 # Most requests have none of these fields.
 _WITH_OTHER_NAMES = frozenset({"include", "reasoning", "text", "top_logprobs"})
 _INCLUDE_LOGPROBS = "message.output_text.logprobs"
+_INCLUDED = (_INCLUDE_LOGPROBS, "reasoning.encrypted_content")
+_NOT_PASSED = _READ | _STATEFUL | _OF_CHAT.keys() | _OF_RESPONSES.keys()
 _encode = msgspec.json.Encoder().encode
 
 
@@ -61,10 +75,13 @@ def translated(fields: Json) -> SurfaceRequest:
     is_stateful = bool(untranslatable)
     toolbox = Toolbox.of(fields)
     messages = _messages(fields, toolbox, untranslatable)
-    chat: Json = {name: value for name, value in fields.items() if name in _SAME and value is not None}
+    chat: Json = {name: value for name, value in fields.items() if value is not None and name not in _NOT_PASSED}
     chat["messages"] = messages
     if fields.get("max_output_tokens") is not None:
         chat["max_completion_tokens"] = fields["max_output_tokens"]
+        chat.pop("max_tokens", None)
+    untranslatable += _of_another_kind(fields)
+    warnings = [*toolbox.warnings, *_dropped(fields)]
     chat |= _tools(fields, toolbox, untranslatable)
     if "tools" not in chat:
         chat.pop("parallel_tool_calls", None)  # OpenAI and others refuse the field without tools.
@@ -77,7 +94,7 @@ def translated(fields: Json) -> SurfaceRequest:
         is_stateful=is_stateful,
         fields=chat,
         is_translated=True,
-        warnings=tuple(toolbox.warnings),
+        warnings=tuple(warnings),
     )
 
 
@@ -95,6 +112,27 @@ def _stateful(fields: Json) -> list[str]:
     if "background" in used and not fields.get("stream"):
         raise UnsupportedError("background: the gateway keeps no responses, so it needs stream: true")
     return [f"{name}: only a provider that keeps responses can serve it" for name in used]
+
+
+def _of_another_kind(fields: Json) -> list[str]:
+    return [
+        f"{name}: {problem}" for name, (usual, problem) in _OF_CHAT.items() if fields.get(name) not in (None, usual)
+    ]
+
+
+def _dropped(fields: Json) -> Iterator[str]:
+    """Returns a sentence for each part of the request that a chat completion has no place for."""
+    names = [name for name, usual in _OF_RESPONSES.items() if fields.get(name) not in (None, usual)]
+    for outer, kept in _KEPT_INSIDE.items():
+        inside = fields.get(outer)
+        if isinstance(inside, dict):
+            names += [f"{outer}.{name}" for name, value in inside.items() if name not in kept and value is not None]
+    include = fields.get("include")
+    if isinstance(include, list):
+        names += [f"include.{name}" for name in include if name not in _INCLUDED]
+    yield from (f"{name}: dropped, a chat completion has no counterpart" for name in names)
+    if fields.get("store"):
+        yield "store: dropped, the gateway keeps no responses"
 
 
 def _names_one_provider(fields: Json) -> bool:
