@@ -32,6 +32,7 @@ from integrations.providers.base import (
     StreamEvent,
     StreamTranslator,
 )
+from integrations.providers.common.carried import carried
 from integrations.providers.common.replay import chunks_of
 from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError, UnsupportedParameterError
 from integrations.providers.native import NativeAdapter
@@ -223,6 +224,12 @@ class _Caller:
 
 
 def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
+    """Returns the request as the attempt's vendor may read it."""
+    request, traits = _own_request(context, attempt, stream), attempt.adapter.traits
+    return request if request.model.startswith(traits.claude_blocks) else carried(request)
+
+
+def _own_request(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
     """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
     credentials, model, native = attempt.credentials, attempt.sent_model or attempt.model, context.native
     known_as = attempt.model if attempt.sent_model else ""

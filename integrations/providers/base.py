@@ -213,6 +213,7 @@ class Traits:
     the requested one. `functions`: how OpenAI's older `functions` are sent: as tools, or unchanged, always or on direct
     requests (see `legacy_functions`). `forward_headers`: the client's headers, in lower case, that are passed on unless
     the integration lists others. `needs_max_output`: requests have to carry the model's largest output.
+    `claude_blocks`: how the models begin that take Claude's own blocks back; an empty text stands for all.
     """
 
     provider: str
@@ -229,6 +230,7 @@ class Traits:
     functions: Literal["as_tools", "direct", "always"] = "as_tools"
     forward_headers: tuple[str, ...] = ()
     needs_max_output: bool = False
+    claude_blocks: tuple[str, ...] = ()
 
 
 class Adapter(Protocol):

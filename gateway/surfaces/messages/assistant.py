@@ -20,7 +20,14 @@ from gateway.surfaces.checks import (
     required_text,
 )
 from gateway.surfaces.messages.blocks import content_of, marked, type_of
-from gateway.surfaces.messages.foreign import CLAUDE, is_foreign, is_foreign_thought, opened, own_citations
+from gateway.surfaces.messages.foreign import (
+    CLAUDE,
+    is_foreign,
+    is_foreign_search,
+    is_foreign_thought,
+    opened,
+    own_citations,
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -57,6 +64,8 @@ class _Reader:
 
     def add(self, block: Any, place: str) -> None:
         kind = type_of(block, place)
+        if is_foreign_search(block):
+            return
         match kind:
             case "text":
                 self._text(block, place)

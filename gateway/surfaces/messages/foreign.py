@@ -24,6 +24,9 @@ CLAUDE = "anthropic-claude-v1"
 SEAL = "prompt-gateway.v1."
 """How a seal, and the place of a citation that Anthropic did not make, begins."""
 
+SEARCH_ID = "srvtoolu_gateway_"
+"""How the id of a search begins whose blocks the gateway made."""
+
 _encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
@@ -57,6 +60,12 @@ def is_foreign_thought(block: Mapping[str, Any]) -> bool:
     return False
 
 
+def is_foreign_search(block: Mapping[str, Any]) -> bool:
+    """Returns True for a block of a search that the gateway made."""
+    name = {"server_tool_use": "id", "web_search_tool_result": "tool_use_id"}.get(str(block.get("type")))
+    return name is not None and str(block.get(name)).startswith(SEARCH_ID)
+
+
 def own_citations(block: Json) -> Json:
     """Returns a text block with the citations that Anthropic made, and without the field where there are none."""
     citations = block.get("citations")
@@ -72,7 +81,7 @@ def own_citations(block: Json) -> Json:
 def without_foreign(body: bytes) -> bytes:
     """Returns the body of a request without the thinking and the citations that Anthropic did not make; `body` itself
     when it holds none. `body` has been read by `request.read` before."""
-    if find(body, SEAL.encode()) < 0:
+    if find(body, SEAL.encode()) < 0 and find(body, SEARCH_ID.encode()) < 0:
         return body
     fields = _decoder.decode(body)
     fields["messages"] = [made for message in fields["messages"] if (made := _own_message(message)) is not None]
@@ -84,5 +93,5 @@ def _own_message(message: Json) -> Json | None:
     content = message["content"]
     if message["role"] != "assistant" or not isinstance(content, list):
         return message
-    blocks = [own_citations(block) for block in content if not is_foreign_thought(block)]
+    blocks = [own_citations(block) for block in content if not (is_foreign_thought(block) or is_foreign_search(block))]
     return {**message, "content": blocks} if blocks else None

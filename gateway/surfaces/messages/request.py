@@ -28,6 +28,7 @@ from gateway.surfaces.checks import (
 from gateway.surfaces.messages.conversation import read_messages, read_system
 from gateway.surfaces.messages.output import read_output
 from gateway.surfaces.messages.plain import plain_chat
+from gateway.surfaces.messages.search import search_options
 from gateway.surfaces.tool_names import fit_names
 from integrations.providers.anthropic.native import FIELDS
 
@@ -66,17 +67,26 @@ _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _TRANSLATED = frozenset({"type", "name", "description", "input_schema", "strict"})
 # Code that Anthropic runs may call a tool; `direct` is the model's own call.
 _DIRECT = "direct"
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
+_SEARCH = "web_search_"
 
 Json = dict[str, Any]
 
 
-def read_tools(fields: Json, untranslatable: list[str]) -> Json:
-    """Returns `tools`, `tool_choice` and `parallel_tool_calls` of the chat completion, as far as there are any. Raises
-    ValidationError."""
-    tools = optional_list(fields, "tools") or []
-    made = [_tool(as_object(tool, f"tools[{n}]"), f"tools[{n}]", untranslatable) for n, tool in enumerate(tools)]
+def read_tools(fields: Json, untranslatable: list[str], warnings: list[str]) -> Json:
+    """Returns `tools`, `web_search_options`, `tool_choice` and `parallel_tool_calls` of the chat completion, as far as
+    there are any. Raises ValidationError."""
+    made: list[Json] = []
+    search: Json = {}
+    for number, value in enumerate(optional_list(fields, "tools") or []):
+        place = f"tools[{number}]"
+        tool = as_object(value, place)
+        if str(tool.get("type")).startswith(_SEARCH):
+            search = search_options(tool, place, warnings)
+        else:
+            made.append(_tool(tool, place, untranslatable))
     choice = _choice(optional_object(fields, "tool_choice"))
-    return {"tools": made, **choice} if made else {}
+    return {"tools": made, **choice, **search} if made else search
 
 
 def _tool(tool: Json, place: str, untranslatable: list[str]) -> Json:
@@ -177,6 +187,7 @@ def read_count(body: bytes) -> SurfaceRequest:
 def translated(fields: Json) -> SurfaceRequest:
     """Returns the request with these fields, of which `max_tokens` may be absent. Raises ValidationError."""
     untranslatable: list[str] = []
+    warnings: list[str] = []
     model = required_name(fields, "model")
     messages = read_messages(fields.get("messages"), untranslatable)
     user, session_id = read_user(fields, untranslatable) if "metadata" in fields else ("", "")
@@ -195,7 +206,7 @@ def translated(fields: Json) -> SurfaceRequest:
         elif (read := reader(fields, untranslatable)) is not None:
             made["stop" if name == "stop_sequences" else name] = read
     if "tools" in fields or "tool_choice" in fields:
-        made |= read_tools(fields, untranslatable)
+        made |= read_tools(fields, untranslatable, warnings)
     if not _OF_OUTPUT.isdisjoint(fields):
         made |= read_output(fields, untranslatable)
     tool_names = fit_names(made)
@@ -206,6 +217,7 @@ def translated(fields: Json) -> SurfaceRequest:
         fields=made,
         is_translated=True,
         tool_names=tool_names,
+        warnings=tuple(warnings),
     )
 
 

@@ -9,13 +9,15 @@ import msgspec
 from gateway.surfaces import shapes
 from gateway.surfaces.messages.content import content_of
 from gateway.surfaces.messages.finish import OF_THE_END, message_id, stop_fields, usage_of
+from gateway.surfaces.messages.search import search_blocks
 from gateway.surfaces.tool_names import restore_names
 
 _encode = msgspec.json.Encoder().encode
 
 
-def message_of(completion: bytes, request_id: str, tool_names: Mapping[str, str]) -> bytes:
-    """Returns the JSON of the message. Of several choices the first one counts: the Messages API has no more."""
+def message_of(completion: bytes, request_id: str, tool_names: Mapping[str, str], *, searched: bool = False) -> bytes:
+    """Returns the JSON of the message. Of several choices the first one counts: the Messages API has no more.
+    `searched` means that the client offered a search of the web."""
     answer = shapes.decode(completion)
     choice = answer.choices[0] if answer.choices else shapes.Choice()
     message = choice.message or shapes.Message()
@@ -27,7 +29,7 @@ def message_of(completion: bytes, request_id: str, tool_names: Mapping[str, str]
         "type": "message",
         "role": "assistant",
         "model": answer.model or "",
-        "content": content_of(message),
+        "content": [*(search_blocks(message.annotations or (), request_id) if searched else ()), *content_of(message)],
         **stop_fields(choice.finish_reason, specific, message.refusal or ""),
         "usage": usage_of(answer.usage),
         **{name: specific[name] for name in OF_THE_END if specific.get(name) is not None},

@@ -28,6 +28,7 @@ from gateway.surfaces.messages.content import (
 from gateway.surfaces.messages.errors import error_body
 from gateway.surfaces.messages.finish import OF_THE_END, message_id, stop_fields, usage_of
 from gateway.surfaces.messages.foreign import CLAUDE, sealed
+from gateway.surfaces.messages.search import search_blocks
 from gateway.surfaces.tool_names import restore_names
 
 _encode = msgspec.json.Encoder().encode
@@ -59,6 +60,7 @@ class MessagesStream:
         "_container",
         "_detail",
         "_finish",
+        "_found",
         "_index",
         "_is_started",
         "_numbers",
@@ -74,9 +76,18 @@ class MessagesStream:
         "_usage",
     )
 
-    def __init__(self, request_id: str, prompt_tokens: int = 0, tool_names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        request_id: str,
+        prompt_tokens: int = 0,
+        tool_names: Mapping[str, str] | None = None,
+        *,
+        searched: bool = False,
+    ) -> None:
         """Creates the encoder. `prompt_tokens` is an estimate, which the first event states until the last one has the
-        provider's own count. `tool_names` are the client's own names of its tools by those in the chunks."""
+        provider's own count. `tool_names` are the client's own names of its tools by those in the chunks. `searched`
+        means that the client offered a search of the web, whose blocks come behind the text then."""
+        self._found: list[Json] | None = [] if searched else None
         self._request_id = request_id
         self._prompt_tokens = prompt_tokens
         self._tool_names = tool_names
@@ -115,6 +126,8 @@ class MessagesStream:
         for call in self._calls.rest():
             self._call_piece(call, out)
         self._close_block(out)
+        for block in search_blocks(self._found or (), self._request_id):
+            self._whole_block(block, out)
         delta = stop_fields(self._finish, self._specific, refusal)
         if self._container is not None:
             delta["container"] = self._container
@@ -168,6 +181,8 @@ class MessagesStream:
             self._call(call, out)
         if delta.annotations:
             self._citations += delta.annotations
+            if self._found is not None:
+                self._found += delta.annotations
         if delta.refusal:
             self._refusal.append(delta.refusal)
         if delta.container is not None:

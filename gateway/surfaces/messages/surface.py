@@ -37,6 +37,10 @@ def with_prompt(body: bytes, messages: Sequence[PromptMessage]) -> bytes:
     return _encode(fields)
 
 
+def _searched(request: SurfaceRequest) -> bool:
+    return request.fields is not None and "web_search_options" in request.fields
+
+
 class MessagesSurface:
     name = "messages"
     operation = "messages"
@@ -47,10 +51,10 @@ class MessagesSurface:
         return read(body)
 
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
-        return message_of(completion, request_id, request.tool_names)
+        return message_of(completion, request_id, request.tool_names, searched=_searched(request))
 
     def stream(self, request: SurfaceRequest, request_id: str) -> MessagesStream:
-        return MessagesStream(request_id, request.prompt_tokens, request.tool_names)
+        return MessagesStream(request_id, request.prompt_tokens, request.tool_names, searched=_searched(request))
 
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return error_body(error, request_id)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from core.errors import ValidationError
+from gateway.surfaces.responses import compaction
 from gateway.surfaces.responses.parts import contents, text_of
 from gateway.surfaces.responses.reasoning import reasoning_details
 from gateway.surfaces.responses.tools import CUSTOM_INPUT, SEARCH, Origin, Toolbox, namespace_of
@@ -70,9 +71,7 @@ class Conversation:
         elif kind == "reasoning":
             self._reasoning(item)
         elif kind in _CALLS:
-            if referred:
-                self._do_without(referred)
-            self._call(item, place)
+            self._call(item, place, referred)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             self._output(item, place)
         elif kind == "tool_search_output":
@@ -81,6 +80,8 @@ class Conversation:
             self._reference(str(item.get("id")), place, referred)
         elif kind in _WITHOUT_MESSAGE:
             self._turn = None
+        elif kind in (*compaction.ITEM, compaction.TRIGGER):
+            self._compaction(kind, item, place)
         else:
             self._turn = None
             self.untranslatable.append(f"{place}: items of the type {kind!r} are known to OpenAI's Responses API alone")
@@ -136,7 +137,9 @@ class Conversation:
         if details:
             turn["reasoning_details"] = [*turn.get("reasoning_details", ()), *details]
 
-    def _call(self, item: Mapping[str, Any], place: str) -> None:
+    def _call(self, item: Mapping[str, Any], place: str, referred: str) -> None:
+        if referred:
+            self._do_without(referred)
         if item["type"] == _SEARCH_CALL and not item.get("call_id"):
             return  # The provider searched among the tools, all of which are offered here.
         call_id, kind = _text_field(item, "call_id", place), _CALLS[item["type"]]
@@ -169,6 +172,17 @@ class Conversation:
             names = self._toolbox.names_of(item.get("tools"))
             content = "\n".join(f"Tool available: {name}" for name in names) or "No tool was found."
             self.messages.append({"role": "tool", "tool_call_id": item["call_id"], "content": content})
+
+    def _compaction(self, kind: str, item: Mapping[str, Any], place: str) -> None:
+        self._turn = None
+        if kind == compaction.TRIGGER:
+            self.messages.append(compaction.request_message())
+            return
+        summary = compaction.summary_of(item)
+        if summary is None:
+            self._toolbox.warnings.append(f"{place}: dropped, only the vendor that made this compaction can read it")
+        else:
+            self.messages.append(compaction.opened(summary))
 
     def _open(self, *, unless: str) -> Json:
         """Returns the assistant's message of the present turn; a new one when the present one has the field already."""

@@ -9,6 +9,7 @@ import msgspec
 
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.calls import is_json
+from gateway.surfaces.responses.compaction import compaction_item
 from gateway.surfaces.responses.response import (
     annotation,
     call_id_prefix,
@@ -99,6 +100,29 @@ class OpenReasoning:
 
     def _place(self) -> Json:
         return {"item_id": self.id, "output_index": self.index, "summary_index": 0}
+
+
+class OpenCompaction:
+    """A summary of the conversation, which comes whole."""
+
+    __slots__ = ("_summary", "id", "index", "status")
+
+    def __init__(self, request_id: str, index: int, summary: str) -> None:
+        self.id, self.index = item_id("cmp", request_id, index), index
+        self._summary, self.status = summary, _OPEN
+
+    @property
+    def whole(self) -> Json:
+        return compaction_item(self.id, self._summary)
+
+    def begin(self, out: Writer) -> None:
+        out.add("response.output_item.added", {"output_index": self.index, "item": self.whole})
+
+    def close(self, out: Writer, status: str = "completed") -> None:
+        if self.status != _OPEN:
+            return
+        self.status = status
+        out.add("response.output_item.done", {"output_index": self.index, "item": self.whole})
 
 
 class OpenMessage:

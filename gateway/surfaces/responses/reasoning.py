@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.surfaces.responses import compaction
 from integrations.providers.common.search import find
 
 _MARK = "reasoning_details."
@@ -35,15 +36,21 @@ def reasoning_details(content: object) -> list[dict[str, Any]]:
 
 
 def without_foreign(body: bytes) -> bytes:
-    """Returns the request without reasoning items that this surface made, which the vendor would refuse; the very bytes
-    where it has none."""
-    if find(body, _MARK.encode()) < 0:
+    """Returns the request without reasoning items that this surface made, which the vendor would refuse, and with
+    messages in place of its compactions; the very bytes where it has none."""
+    if find(body, _MARK.encode()) < 0 and find(body, compaction.SEAL.encode()) < 0:
         return body
     fields = _decode_body(body)
     items = fields.get("input")
     if isinstance(items, list):
-        fields["input"] = [item for item in items if not _is_foreign(item)]
+        fields["input"] = [_readable(item) for item in items if not _is_foreign(item)]
     return _encode(fields)
+
+
+def _readable(item: Any) -> Any:
+    """Returns a compaction that this surface made as the message that says the same."""
+    summary = compaction.summary_of(item) if isinstance(item, dict) else None
+    return item if summary is None else compaction.opened(summary)
 
 
 def _is_foreign(item: object) -> bool:

@@ -12,6 +12,7 @@ from core.errors import ValidationError
 from gateway.errors import UnsupportedError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import decoded
+from gateway.surfaces.responses import compaction
 from gateway.surfaces.responses.items import Conversation
 from gateway.surfaces.responses.plain import plain_chat
 from gateway.surfaces.responses.tools import Toolbox, chat_tool_choice
@@ -87,6 +88,11 @@ def translated(fields: Json) -> SurfaceRequest:
         chat.pop("parallel_tool_calls", None)  # OpenAI and others refuse the field without tools.
     if not _WITH_OTHER_NAMES.isdisjoint(fields):
         chat |= _renamed(fields) | _format(fields)
+    if messages[-1] == compaction.request_message():
+        # The history may hold calls, for which some vendors want the tools.
+        chat |= {"tool_choice": "none"} if "tools" in chat else {}
+        for name in ("response_format", "web_search_options"):
+            chat.pop(name, None)
     return SurfaceRequest(
         _encode(chat),
         tuple(untranslatable),

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.responses import compaction
 from gateway.surfaces.responses.reasoning import encrypted_content
 from gateway.surfaces.responses.tools import CUSTOM_INPUT, SEARCH, Origin, Toolbox
 from integrations.providers.common.usage import read_usage
@@ -52,9 +53,14 @@ def whole(request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
     answer = _decode(completion)
     choice = answer["choices"][0] if answer.get("choices") else {}
     reason = choice.get("finish_reason")
-    output = output_items(choice.get("message") or {}, request, request_id)
+    message = choice.get("message") or {}
     end = ending(reason)
-    output[-1]["status"] = end["status"]  # What was cut off is the last item.
+    if compaction.is_asked(request):
+        summary = compaction.summary_in(message, request)
+        output = [compaction.compaction_item(item_id("cmp", request_id, 0), summary)]
+    else:
+        output = output_items(message, request, request_id)
+        output[-1]["status"] = end["status"]  # What was cut off is the last item.
     created = answer.get("created") or int(time.time())
     response = blank(request, request_id, model=answer.get("model") or "", created=created)
     return _encode({**response, **end, "output": output, "usage": usage(answer.get("usage"))})
@@ -112,8 +118,10 @@ def usage(counts: Mapping[str, Any] | None) -> Json | None:
 
 
 def output_items(message: Mapping[str, Any], request: SurfaceRequest, request_id: str) -> list[Json]:
-    """Returns the items of a whole message: reasoning, text, calls."""
+    """Returns the items of a whole message: compactions, reasoning, text, calls."""
     items: list[Json] = []
+    for summary in compaction.summaries_of(message.get("provider_specific_fields")):
+        items.append(compaction.compaction_item(item_id("cmp", request_id, len(items)), summary))
     reasoning, details = message.get("reasoning_content") or "", message.get("reasoning_details") or []
     if reasoning or details:
         items.append(reasoning_item(item_id("rs", request_id, len(items)), reasoning, details, request))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -12,7 +13,8 @@ import msgspec
 from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.calls import CallOrder
-from gateway.surfaces.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning
+from gateway.surfaces.responses import compaction
+from gateway.surfaces.responses.open_items import OpenCall, OpenCompaction, OpenItem, OpenMessage, OpenReasoning
 from gateway.surfaces.responses.relayed import failed
 from gateway.surfaces.responses.response import blank, ending, usage
 from gateway.surfaces.responses.tools import Toolbox
@@ -31,6 +33,7 @@ class _Delta(msgspec.Struct, gc=False):
     refusal: str | None = None
     annotations: list[dict[str, Any]] | None = None
     tool_calls: list[dict[str, Any]] | None = None
+    provider_specific_fields: dict[str, Any] | None = None
 
 
 class _Choice(msgspec.Struct, gc=False):
@@ -64,6 +67,7 @@ class ResponseStream:
         "_request",
         "_request_id",
         "_response",
+        "_summary",
         "_toolbox",
         "_usage",
     )
@@ -80,6 +84,8 @@ class ResponseStream:
         self._finish_reason: str | None = None
         self._usage: Json | None = None
         self._toolbox: Toolbox | None = None
+        # The pieces of each field that a compaction is made of, None for any other answer.
+        self._summary: dict[str, list[str]] | None = defaultdict(list) if compaction.is_asked(request) else None
 
     def feed(self, chunks: Sequence[bytes]) -> bytes:
         for chunk in chunks:
@@ -92,7 +98,9 @@ class ResponseStream:
         response = self._response or self._start(_Chunk())
         for piece in self._calls.rest():
             self._call_piece(piece)
-        if not self._items:
+        if self._summary is not None:
+            self._compact({name: "".join(pieces) for name, pieces in self._summary.items()})
+        elif not self._items:
             self._message()
         end = ending(self._finish_reason)
         self._items[-1].close(self._out, end["status"])  # The others have ended, each when the next one began.
@@ -127,10 +135,22 @@ class ResponseStream:
             if choice.index:
                 continue
             self._finish_reason = choice.finish_reason or self._finish_reason
-            if choice.delta is not None:
+            if choice.delta is None:
+                continue
+            if self._summary is None:
                 self._delta(choice.delta)
+            else:
+                for name in ("content", "refusal", "reasoning_content"):
+                    self._summary[name].append(getattr(choice.delta, name) or "")
+
+    def _compact(self, message: Json) -> None:
+        summary = compaction.summary_in(message, self._request)
+        self._begin(OpenCompaction(self._request_id, len(self._items), summary))
 
     def _delta(self, delta: _Delta) -> None:
+        if delta.provider_specific_fields:
+            for summary in compaction.summaries_of(delta.provider_specific_fields):
+                self._begin(OpenCompaction(self._request_id, len(self._items), summary))
         if delta.reasoning_content or delta.reasoning_details:
             self._reasoning().add(self._out, delta.reasoning_content or "", delta.reasoning_details or [])
         if delta.content:

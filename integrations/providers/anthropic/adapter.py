@@ -36,6 +36,7 @@ TRAITS = Traits(
     # The header is described at https://platform.claude.com/docs/en/api/beta-headers
     forward_headers=("anthropic-beta",),
     needs_max_output=True,
+    claude_blocks=("",),
 )
 
 

@@ -19,6 +19,7 @@ TRAITS = Traits(
     options=("deployment",),
     forward_headers=("anthropic-beta",),
     needs_max_output=True,
+    claude_blocks=("",),
 )
 # A token of Microsoft Entra is a JWT, and no key of Azure begins like one.
 _ENTRA_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]*")

@@ -100,6 +100,7 @@ VERTEX = GoogleAdapter(
         # The header and the largest output are for Claude; Gemini ignores them.
         forward_headers=("anthropic-beta",),
         needs_max_output=True,
+        claude_blocks=("claude",),
     ),
     place=vertex_place,
     path=vertex_path,

@@ -1,0 +1,60 @@
+"""The search of the web of the Messages API, by the searches of other vendors
+(https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool).
+
+The blocks of a search say what was found, and clients send them back. Those that the gateway made carry its seal, so
+that Anthropic does not get them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gateway.surfaces.messages.foreign import SEAL, SEARCH_ID
+
+# The tool of any other vendor has no counterpart of these, and without the sites the answer would be another.
+_SITES = ("allowed_domains", "blocked_domains")
+_OF_EVERY_TOOL = frozenset({"type", "name", "user_location", "cache_control", "allowed_callers", *_SITES})
+
+Json = dict[str, Any]
+
+
+def search_options(tool: Mapping[str, Any], place: str, warnings: list[str]) -> Json:
+    """Returns `web_search_options` of a chat completion; nothing for a search of chosen sites, which a warning
+    names."""
+    if any(tool.get(name) for name in _SITES):
+        warnings.append("web_search: dropped, only Anthropic's searches the sites of a filter")
+        return {}
+    warnings += [
+        f"{place}.{name}: dropped, only Anthropic's search has it"
+        for name, value in tool.items()
+        if name not in _OF_EVERY_TOOL and value is not None
+    ]
+    options: Json = {}
+    if isinstance(location := tool.get("user_location"), Mapping):
+        where = {name: value for name, value in location.items() if name != "type" and value is not None}
+        options["user_location"] = {"type": "approximate", "approximate": where}
+    return {"web_search_options": options}
+
+
+def search_blocks(annotations: Iterable[Mapping[str, Any]], request_id: str) -> list[Json]:
+    """Returns the blocks of the search that found the pages of these citations; none without any."""
+    pages = list(_pages(annotations))
+    if not pages:
+        return []
+    identifier = f"{SEARCH_ID}{request_id.replace('-', '')}"
+    call = {"type": "server_tool_use", "id": identifier, "name": "web_search", "input": {}}
+    return [call, {"type": "web_search_tool_result", "tool_use_id": identifier, "content": pages}]
+
+
+def _pages(annotations: Iterable[Mapping[str, Any]]) -> Iterator[Json]:
+    known = set()
+    for annotation in annotations:
+        cited = annotation.get("url_citation")
+        url = cited.get("url") if isinstance(cited, Mapping) else None
+        if not isinstance(cited, Mapping) or not isinstance(url, str) or url in known:
+            continue
+        known.add(url)
+        title = cited.get("title")
+        page = {"type": "web_search_result", "url": url, "title": title if isinstance(title, str) else url}
+        yield {**page, "encrypted_content": SEAL, "page_age": None}
