@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,10 @@ USAGE = Usage(prompt_tokens=1200, completion_tokens=40)
 # The tool by which a model finds tools that a program does not offer at once. A call of it is no turn of its own.
 SEARCH = "tool_search"
 
+# The words of a compaction's request, and of the summary that this model writes.
+_ASKS_FOR_SUMMARY = "write a summary that will replace this conversation"
+_MADE = re.compile(r"Turns made: (\d+)\.")
+
 # A turn of the model: the arguments of each tool that it would call, by the tool's name. The first that is offered is
 # called.
 Turn = Mapping[str, Mapping[str, Any]]
@@ -41,8 +46,13 @@ class Brain:
 
     def think(self, request: ReadRequest) -> Story:
         answer = Story(usage=USAGE, model=request.model, id=uuid4().hex)
+        said = "\n".join(text for _, text in request.turns)
         turns = [_filled(turn, self.folder) for turn in self.turns]
+        # What a summary says is done stands for the calls that it replaced.
+        turns = turns[max((int(number) for number in _MADE.findall(said)), default=0) :]
         waiting = [turn for turn in turns if not any(_is_of(call, turn) for call in request.calls)]
+        if request.turns and _ASKS_FOR_SUMMARY in request.turns[-1][1]:
+            return replace(answer, text=f"The task: {TASK} Turns made: {len(self.turns) - len(waiting)}.")
         if not waiting:
             return replace(answer, text=self.text)
         possible = [(name, turn[name]) for turn in waiting for name in turn if name in request.tools]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from analytics.request_log.record import SpoolEntry
 from tests.clients.agents.brain import AFTER, BEFORE, FILE, Brain
-from tests.clients.agents.programs import PROGRAMS, Program
+from tests.clients.agents.programs import CODEX_COMPACTING, PROGRAMS, Program
 from tests.clients.agents.tap import tapped
-from tests.clients.agents.vendors import VENDORS, Vendor
+from tests.clients.agents.vendors import THINKERS, VENDORS, Vendor
 from tests.fakes.dialects.server import DialectServer, script_path
 from tests.fakes.scripted import Script
 from tests.fakes.upstream import Received
@@ -44,6 +44,10 @@ class Cell:
 
 
 CELLS = tuple(Cell(program, vendor) for program, vendor in product(PROGRAMS, VENDORS))
+COMPACTING = tuple(Cell(CODEX_COMPACTING, vendor) for vendor in VENDORS if vendor.provider != "openai")
+THINKING = tuple(Cell(PROGRAMS[0], vendor) for vendor in THINKERS)
+BESIDE = COMPACTING + THINKING
+"""Cells that are not in the matrix."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.clients.agents.cells import CELLS, Cell, Outcome, play
+from tests.clients.agents.cells import BESIDE, CELLS, Cell, Outcome, play
 from tests.clients.conftest import made
 from tests.fakes.dialects.server import DialectServer
 from tests.gateway.service import GatewayService
@@ -29,14 +29,16 @@ def outcome_of(
     """Returns a function that gives what became of a cell. All cells of the chosen tests are played from the start."""
     with DialectServer() as server, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         chosen = _chosen(request.session.items)
-        running = {cell.name: pool.submit(play, cell, service, server) for cell in CELLS if cell.name in chosen}
+        running = {
+            cell.name: pool.submit(play, cell, service, server) for cell in CELLS + BESIDE if cell.name in chosen
+        }
         yield lambda cell: running[cell.name].result()
 
 
 def _chosen(items: list[pytest.Item]) -> set[str]:
     """Returns the names of the cells that tests ask for; a test without a cell of its own asks for all."""
     tests = [item for item in items if isinstance(item, pytest.Function) and "outcome_of" in item.fixturenames]
-    names = {cell.name for cell in CELLS}
+    names = {cell.name for cell in CELLS + BESIDE}
     if any(not hasattr(test, "callspec") for test in tests):
         return names
     return {name for name in names if any(f"[{name}]" in test.name for test in tests)}

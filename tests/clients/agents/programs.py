@@ -120,20 +120,31 @@ command = "{sys.executable}"
 args = ["-I", "{depot.__file__}"]
 """
 
-PROGRAMS = (
-    Program(
-        "claude_code",
-        "Claude Code",
-        "@anthropic-ai/claude-code",
-        f"{NODE}/@anthropic-ai/claude-code-*/claude",
-        ("-p", "{task}", "--permission-mode", "acceptEdits"),
-        (
-            {"Read": {"file_path": _PATH}},
-            {"Edit": {"file_path": _PATH, "old_string": BEFORE, "new_string": AFTER}},
-        ),
-        settings={".claude/settings.json": 0},
-        offline={"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+_CLAUDE_CODE = Program(
+    "claude_code",
+    "Claude Code",
+    "@anthropic-ai/claude-code",
+    f"{NODE}/@anthropic-ai/claude-code-*/claude",
+    ("-p", "{task}", "--permission-mode", "acceptEdits"),
+    (
+        {"Read": {"file_path": _PATH}},
+        {"Edit": {"file_path": _PATH, "old_string": BEFORE, "new_string": AFTER}},
     ),
+    settings={".claude/settings.json": 0},
+    offline={"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+)
+_CODEX_BY_ADDRESS = replace(
+    _CODEX,
+    name="codex_by_address",
+    kind="by `openai_base_url`",
+    settings={".codex/config.toml": 1},
+    login=("login", "--with-api-key"),
+)
+CODEX_COMPACTING = replace(_CODEX_BY_ADDRESS, name="codex_compacting", more="model_auto_compact_token_limit = 1000\n")
+"""Codex with a conversation that is too long for it after each turn."""
+
+PROGRAMS = (
+    _CLAUDE_CODE,
     _CODEX,
     replace(
         _CODEX,
@@ -142,13 +153,7 @@ PROGRAMS = (
         turns=({"mcp__depot__stock": {"item": "greetings"}, SEARCH: {"query": "stock", "limit": 3}}, *_CODEX_TURNS),
         more=_DEPOT,
     ),
-    replace(
-        _CODEX,
-        name="codex_by_address",
-        kind="by `openai_base_url`",
-        settings={".codex/config.toml": 1},
-        login=("login", "--with-api-key"),
-    ),
+    _CODEX_BY_ADDRESS,
     Program(
         "opencode",
         "OpenCode",

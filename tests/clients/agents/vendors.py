@@ -67,3 +67,8 @@ VENDORS = (
     Vendor("Gemini", "google", "gemini-3-pro", {":countTokens": {"totalTokens": 42}}),
     Vendor("vLLM", "vllm", "vllm/qwen3-coder"),
 )
+THINKERS = (
+    Vendor("Kimi", "moonshot", "moonshot/kimi-k2.6"),
+    Vendor("DeepSeek", "deepseek", "deepseek/deepseek-v4-pro"),
+)
+"""Vendors that want the reasoning of each call back, and are not in the matrix."""
