@@ -14,8 +14,13 @@ from msgspec import structs
 
 from core.errors import ValidationError
 from gateway.protocol.wire import decode_request
+from gateway.surfaces.base import Surface
+from gateway.surfaces.chat.surface import CHAT
+from gateway.surfaces.messages.surface import SURFACE as MESSAGES
+from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from integrations.capabilities.lookup import max_output_of
 from integrations.providers.base import ChatRequest, Media, UpstreamRequest
+from integrations.providers.common.carried import carried
 from integrations.providers.errors import ProviderError
 from tests.integrations.adapters.subject import PDF, PNG, Subject, subject_of
 from tests.integrations.fields.sources import Case, Json
@@ -63,7 +68,7 @@ class _Sent:
 
 
 def observe(case: Case, place: Place) -> Finding:
-    after = _send(json.dumps(case.after), place)
+    after = _send(json.dumps(case.after), place, case.surface)
     if after.broken:
         return Finding(Outcome.BROKEN, after.broken)
     if after.barred:
@@ -71,7 +76,7 @@ def observe(case: Case, place: Place) -> Finding:
     if after.refused:
         outcome = Outcome.REFUSED if _names(after.refused, case.path, *case.after) else Outcome.BROKEN
         return Finding(outcome, after.refused)
-    before = _send(json.dumps(case.before), place)
+    before = _send(json.dumps(case.before), place, case.surface)
     new = [warning for warning in after.warnings if warning not in before.warnings]
     becomes = tuple(dict.fromkeys([*_differences(before.body, after.body), *_head(before, after)]))
     if before.refused or before.barred:
@@ -132,19 +137,32 @@ def _names(message: str, path: str, *beside: str) -> bool:
     return not pieces.isdisjoint(re.split(r"[^A-Za-z0-9_]+", message))
 
 
+_SURFACES: Mapping[str, Surface] = {"chat": CHAT, "messages": MESSAGES, "responses": RESPONSES}
+
+
 @lru_cache(maxsize=50_000)
-def _send(fields: str, place: Place) -> _Sent:
+def _send(fields: str, place: Place, surface: str) -> _Sent:
     subject = _subject(place)
-    body = json.loads(fields)
-    body = {"model": subject.model, **body}
-    data = json.dumps(body).encode()
+    data = json.dumps({"model": subject.model, **json.loads(fields)}).encode()
     try:
+        read = _SURFACES[surface].read(data)
+        if read.untranslatable:
+            return _Sent(refused=read.untranslatable[0])
+        data, body = read.body, json.loads(read.body)
         decode_request(data)
         stream = bool(body.get("stream"))
         max_output = max_output_of(subject.provider, subject.model)
         request = ChatRequest(
-            subject.model, stream, data, body, crosses_vendor=place.crosses_vendor, max_output=max_output
+            subject.model,
+            stream,
+            data,
+            body,
+            crosses_vendor=place.crosses_vendor,
+            max_output=max_output,
+            is_translated=read.is_translated,
+            warnings=read.warnings,
         )
+        request = request if subject.model.startswith(subject.adapter.traits.claude_blocks) else carried(request)
         upstream = _build(subject, request)
     except ValidationError as barred:
         return _Sent(barred=barred.message)
@@ -152,7 +170,8 @@ def _send(fields: str, place: Place) -> _Sent:
         return _Sent(refused=refused.message)
     except Exception as error:  # Any exception counts, since a crash of the adapter is one of the outcomes.
         return _Sent(broken=f"{type(error).__name__}: {error}")
-    return _Sent(json.loads(upstream.body), (upstream.url, *_headers(upstream)), upstream.warnings)
+    warnings = upstream.warnings + request.warnings
+    return _Sent(json.loads(upstream.body), (upstream.url, *_headers(upstream)), warnings)
 
 
 def _build(subject: Subject, request: ChatRequest) -> UpstreamRequest:

@@ -37,8 +37,13 @@ def places_of(provider: str) -> Iterator[Place]:
 
 def sources_for(provider: str) -> tuple[str, ...]:
     if provider in OWN_DIALECTS:
+        # Requests of the other surfaces are translated before any vendor is chosen, and Anthropic gets its own as they
+        # came.
+        own = [name for name in sources() if name not in ("messages", "responses")]
+        if provider == "google":
+            own += ["messages", "responses"]
         # Anthropic's beta types include its other types, so a vendor that has neither is tested with the latter alone.
-        return tuple(name for name in sources() if name != "anthropic_beta" or name in OWN_DIALECTS[provider])
+        return tuple(name for name in own if name != "anthropic_beta" or name in OWN_DIALECTS[provider])
     return sources() if provider == _ANY_SERVER else ("openai",)
 
 

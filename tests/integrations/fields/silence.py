@@ -49,7 +49,17 @@ ALLOWED = (
             "service_tier=default",
             "tool_choice[words]=auto",
             "tools*.function.strict=false",
+            "text.format[text]",
+            "truncation=disabled",
         ),
+    ),
+    Silence(
+        "the gateway makes the answer of the Responses API, and gives each client summaries and what it includes",
+        ("include=reasoning.encrypted_content", "reasoning.summary=*", "reasoning.generate_summary=*"),
+    ),
+    Silence(
+        "thoughts that Claude signed, and the mark between two of its models, say nothing to another vendor",
+        ("content[thinking]", "content[redacted_thinking]", "content[fallback]"),
     ),
     Silence(
         "thoughts are sent by default",
@@ -62,7 +72,12 @@ ALLOWED = (
     ),
     Silence(
         "every schema is followed strictly, and the model does not see its name",
-        ("response_format[json_schema].json_schema.name", "response_format[json_schema].json_schema.strict=*"),
+        (
+            "response_format[json_schema].json_schema.name",
+            "response_format[json_schema].json_schema.strict=*",
+            "text.format[json_schema].name",
+            "text.format[json_schema].strict=*",
+        ),
         lambda place: place.provider in OWN_DIALECTS,
     ),
     Silence(

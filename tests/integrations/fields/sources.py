@@ -18,6 +18,7 @@ from cohere.v2.client import V2Client
 from google.genai.types import GenerateContentConfig, Part
 from mistralai.client.models import ChatCompletionRequest
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
 from tests.integrations.fields.probes import ABSENT, SCHEMA, Probe, inside, minimal, values
 from tests.integrations.fields.shapes import (
@@ -52,6 +53,7 @@ _BESIDE: Mapping[str, Json] = {
     "top_logprobs": {"logprobs": True},
     "audio": {"modalities": ["text", "audio"]},
 }
+_RESPONSES_TOOLS = [{"type": "function", **tool["function"]} for tool in TOOLS]
 # The SDKs keep some fields to themselves, and others concern the request's address or the transport of its answer.
 _NOT_SENT = frozenset(
     {"model", "modelId", "stream", "httpOptions", "shouldReturnHttpResponse", "automaticFunctionCalling"}
@@ -71,13 +73,15 @@ class Own(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Case:
-    """Two requests that differ in one field: the second has it, or another value of it."""
+    """Two requests that differ in one field: the second has it, or another value of it. `surface` is the client's
+    protocol."""
 
     source: str
     path: str
     before: Json
     after: Json
     has_no_effect: bool = False
+    surface: str = "chat"
 
 
 @cache
@@ -153,7 +157,48 @@ def _bedrock() -> Iterator[Case]:
         yield from _parts("bedrock", _items(message.fields["content"].shape), role)
 
 
+def _responses() -> Iterator[Case]:
+    """Yields the parameters of the Responses API, as its clients send them."""
+    for name, field in fields_of(_record(shape_of(ResponseCreateParamsBase))).items():
+        if name in _NOT_SENT or name in ("input", "tools"):
+            continue
+        beside = {"input": "Hello", **({"tools": _RESPONSES_TOOLS} if name == "tool_choice" else {})}
+        for probe in _probes(name, field):
+            before = {} if probe.before is ABSENT else {name: probe.before}
+            after = {**beside, name: probe.after}
+            nothing = probe.after is False or probe.after in ({}, [])
+            yield Case("responses", probe.path, {**beside, **before}, after, nothing, "responses")
+
+
+def _assistants_blocks() -> Iterator[Case]:
+    """Yields the blocks of an assistant's message, as clients of the Messages API send them back."""
+    record = _record(shape_of(beta_message_create_params.MessageCreateParamsBase))
+    for message in options_of(_items(fields_of(record)["messages"].shape)):
+        if minimal(fields_of(_record(message))["role"].shape) != "assistant":
+            continue
+        content = fields_of(_record(message))["content"].shape
+        for block in options_of(next(_items(option) for option in options_of(content) if isinstance(option, ListOf))):
+            kind = str(minimal(fields_of(_record(block))["type"].shape))
+            yield Case("messages", f"content[{kind}]", _answered([]), _answered([_full(block)]), surface="messages")
+
+
+def _full(block: Shape) -> Any:
+    """Returns the block with the first value of each field."""
+    made = dict(minimal(block))
+    for name, field in fields_of(_record(block)).items():
+        if name not in made and (found := next(iter(values(field.shape, name)), None)) is not None:
+            made[name] = found[1]
+    return made
+
+
+def _answered(blocks: list[Any]) -> Json:
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "Yes."}, *blocks]}
+    return {"max_tokens": 100, "messages": [USER, answer, USER]}
+
+
 _SOURCES = {
+    "responses": _responses,
+    "messages": _assistants_blocks,
     "openai": _openai,
     "anthropic": _anthropic,
     "anthropic_beta": _anthropic_beta,
