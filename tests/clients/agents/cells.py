@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -14,15 +14,16 @@ from analytics.request_log.record import SpoolEntry
 from tests.clients.agents.brain import AFTER, BEFORE, FILE, Brain
 from tests.clients.agents.programs import CODEX_COMPACTING, PROGRAMS, Program
 from tests.clients.agents.tap import tapped
-from tests.clients.agents.vendors import THINKERS, VENDORS, Vendor
+from tests.clients.agents.vendors import ANTHROPIC, DEEPSEEK, KIMI, MIMO, OPENAI, THINKERS, VENDORS, Vendor
 from tests.fakes.dialects.server import DialectServer, script_path
-from tests.fakes.scripted import Script
 from tests.fakes.upstream import Received
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import credentials_row
 
 # The service's seeder and the reader of its log serve one at a time.
 _ONE_AT_A_TIME = threading.Lock()
+# The model group that programs are set to whose vendor breaks off.
+_GROUP = "coder"
 # How the paths of an operation end, at the gateway as at a vendor of the same protocol.
 _PATHS = {
     "chat": "/chat/completions",
@@ -35,18 +36,36 @@ _PATHS = {
 
 @dataclass(frozen=True)
 class Cell:
+    """`then` is the vendor that goes on when the first one breaks off in the midst of the program's loop."""
+
     program: Program
     vendor: Vendor
+    then: Vendor | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.program.name}-{self.vendor.provider}"
+        after = f"-{self.then.provider}" if self.then is not None else ""
+        return f"{self.program.name}-{self.vendor.provider}{after}"
+
+    @property
+    def model(self) -> str:
+        return self.vendor.model if self.then is None else _GROUP
+
+    @property
+    def vendors(self) -> tuple[Vendor, ...]:
+        return (self.vendor,) if self.then is None else (self.vendor, self.then)
 
 
 CELLS = tuple(Cell(program, vendor) for program, vendor in product(PROGRAMS, VENDORS))
 COMPACTING = tuple(Cell(CODEX_COMPACTING, vendor) for vendor in VENDORS if vendor.provider != "openai")
 THINKING = tuple(Cell(PROGRAMS[0], vendor) for vendor in THINKERS)
-BESIDE = COMPACTING + THINKING
+_CLAUDE_CODE, _CODEX = PROGRAMS[0], next(program for program in PROGRAMS if program.name == "codex")
+FAILING_OVER = (
+    Cell(_CLAUDE_CODE, ANTHROPIC, KIMI),
+    Cell(_CODEX, OPENAI, DEEPSEEK),
+    Cell(replace(CODEX_COMPACTING, name="codex_compacting_on"), ANTHROPIC, MIMO),
+)
+BESIDE = COMPACTING + THINKING + FAILING_OVER
 """Cells that are not in the matrix."""
 
 
@@ -96,21 +115,32 @@ def play(cell: Cell, service: GatewayService, server: DialectServer) -> Outcome:
         home.mkdir()
         work.mkdir()
         (work / FILE).write_text(f"{BEFORE}\n")
-        script = server.play(
-            cell.name, cell.vendor.step(Brain(cell.program.turns, str(work), cell.program.answer).think)
-        )
+        brain = Brain(cell.program.turns, str(work), cell.program.answer)
+        scripts = [
+            server.play(f"{cell.name}-{number}", vendor.step(brain.think, breaks=vendor is not cell.vendors[-1]))
+            for number, vendor in enumerate(cell.vendors)
+        ]
         gateway = _project(cell, service, server)
         with tapped(gateway.port) as tap:
-            done = _run(cell, home, work, {"url": tap.url, "key": gateway.key, "model": cell.vendor.model})
+            done = _run(cell, home, work, {"url": tap.url, "key": gateway.key, "model": cell.model})
         text = (work / FILE).read_text()
-    entries = _entries(gateway, script)
-    return Outcome(done.returncode, done.stdout + done.stderr, text, entries, script.received, tap.sent)
+    received = [one for script in scripts for one in script.received]
+    entries = _entries(gateway, len(received))
+    return Outcome(done.returncode, done.stdout + done.stderr, text, entries, received, tap.sent)
 
 
 def _project(cell: Cell, service: GatewayService, server: DialectServer) -> Gateway:
-    integration = credentials_row(cell.vendor.fake.credentials(server.base_url(cell.name)))
+    rows = [
+        credentials_row(vendor.fake.credentials(server.base_url(f"{cell.name}-{number}")))
+        for number, vendor in enumerate(cell.vendors)
+    ]
     with _ONE_AT_A_TIME:
-        return service.new_project(integrations=[integration], prices=[cell.vendor.price])
+        gateway = service.new_project(integrations=rows, prices=[vendor.price for vendor in cell.vendors])
+        if cell.then is not None:
+            members = [{"model": vendor.model} for vendor in cell.vendors]
+            group = {"name": _GROUP, "strategy": "ordered", "members": members}
+            assert gateway.manage("POST", "model-groups", group).status_code == 201
+        return gateway
 
 
 def _run(cell: Cell, home: Path, work: Path, values: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -121,13 +151,16 @@ def _run(cell: Cell, home: Path, work: Path, values: Mapping[str, str]) -> subpr
         return subprocess.CompletedProcess((), 124, f"did not end in time\n{words.decode(errors='replace')}", "")
 
 
-def _entries(gateway: Gateway, script: Script) -> list[SpoolEntry]:
-    """Returns the project's log, once it has what the vendor has received."""
+def _entries(gateway: Gateway, received: int) -> list[SpoolEntry]:
+    """Returns the project's log, once it has as many calls as the vendors have received."""
 
     def found() -> list[SpoolEntry]:
         with _ONE_AT_A_TIME:
             entries = gateway.service.spooled.entries()
             return [entry for entry in entries if entry.record.project_id == gateway.project_id]
 
-    entries = gateway.service.until(found, lambda entries: len(entries) >= len(script.received))
+    def is_whole(entries: list[SpoolEntry]) -> bool:
+        return sum(max(1, len(entry.record.attempts)) for entry in entries) >= received
+
+    entries = gateway.service.until(found, is_whole)
     return sorted(entries, key=lambda entry: entry.record.ts)

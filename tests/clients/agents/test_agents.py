@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.clients.agents.cells import BESIDE, CELLS, COMPACTING, Cell, Outcome
+from tests.clients.agents.cells import BESIDE, CELLS, Cell, Outcome
 from tests.clients.agents.matrix import COMMAND, documented, heading, matrix
 from tests.clients.agents.programs import PROGRAMS, Program
 from tests.clients.agents.vendors import VENDORS
@@ -45,12 +45,15 @@ def test_agent__over_a_vendor__edits_the_file_and_the_log_tells_all_of_it(
 
 
 @pytest.mark.parametrize("cell", BESIDE, ids=lambda cell: str(cell.name))
-def test_agent__that_compacts_or_over_a_thinking_vendor__edits_the_file(
+def test_agent__that_compacts_fails_over_or_meets_a_thinking_vendor__edits_the_file(
     outcome_of: Callable[[Cell], Outcome], cell: Cell
 ) -> None:
     outcome = outcome_of(cell)
     assert outcome.faults(cell) == [], outcome.printed[-4000:]
-    assert any(b"compaction_trigger" in sent for sent in outcome.sent) == (cell in COMPACTING)
+    assert any(b"compaction_trigger" in sent for sent in outcome.sent) == cell.program.name.startswith(
+        "codex_compacting"
+    )
+    assert any(entry.record.fallback_used for entry in outcome.entries) == (cell.then is not None)
 
 
 @each_cell

@@ -17,6 +17,7 @@ from tests.fakes.dialects.story import FakeDialect, ReadRequest, Story
 from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received
 
+_AWAY = b'{"error": {"message": "Overloaded", "type": "overloaded_error", "code": null, "param": null}}'
 Think = Callable[[ReadRequest], Story]
 
 
@@ -39,8 +40,10 @@ class Vendor:
         """The model's price in US dollars for a million tokens."""
         return {"provider": self.provider, "model": self.model.rpartition("/")[2], "input": "2", "output": "10"}
 
-    def step(self, think: Think) -> Step:
-        """Returns the step that answers each request with what `think` says of it, unless the vendor refuses it."""
+    def step(self, think: Think, *, breaks: bool = False) -> Step:
+        """Returns the step that answers each request with what `think` says of it, unless the vendor refuses it. A
+        vendor that `breaks` is away from the first call of a tool on."""
+        has_called = False
 
         async def step(received: Received, connection: Connection) -> None:
             path = script_path(received.path).partition("?")[0]
@@ -48,7 +51,13 @@ class Vendor:
             if count is not None:
                 await connection.send_whole(200, json.dumps(count).encode(), {"content-type": "application/json"})
                 return
-            await answer_with(self.fake, self._story(received, path, think))(received, connection)
+            nonlocal has_called
+            if breaks and has_called:
+                await connection.send_whole(503, _AWAY, {"content-type": "application/json"})
+                return
+            story = self._story(received, path, think)
+            has_called = bool(story.calls)
+            await answer_with(self.fake, story)(received, connection)
 
         return step
 
@@ -67,8 +76,9 @@ VENDORS = (
     Vendor("Gemini", "google", "gemini-3-pro", {":countTokens": {"totalTokens": 42}}),
     Vendor("vLLM", "vllm", "vllm/qwen3-coder"),
 )
-THINKERS = (
-    Vendor("Kimi", "moonshot", "moonshot/kimi-k2.6"),
-    Vendor("DeepSeek", "deepseek", "deepseek/deepseek-v4-pro"),
-)
+OPENAI, ANTHROPIC = VENDORS[:2]
+KIMI = Vendor("Kimi", "moonshot", "moonshot/kimi-k2.6")
+DEEPSEEK = Vendor("DeepSeek", "deepseek", "deepseek/deepseek-v4-pro")
+MIMO = Vendor("MiMo", "xiaomi_mimo", "xiaomi_mimo/mimo-v2.5")
+THINKERS = (KIMI, DEEPSEEK)
 """Vendors that want the reasoning of each call back, and are not in the matrix."""
