@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from django.conf import settings
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django_otp.models import Device, ThrottlingMixin
 
@@ -167,6 +168,15 @@ class SignInIdentity(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} at {self.provider}"
+
+
+class PersonSession(AbstractBaseSession):
+    """A browser's session, with the account that is signed in; null before that."""
+
+    account_id = models.BigIntegerField(null=True, db_index=True)
+
+    class Meta(AbstractBaseSession.Meta):
+        default_permissions = ()
 
 
 class SecondFactor(ThrottlingMixin, Device):  # type: ignore[misc]  # django-otp has no types

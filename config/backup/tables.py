@@ -32,7 +32,9 @@ T = TypeVar("T")
 
 # Sessions of browsers end with a restore: people sign in again. What says which hosts live, what they hold and what
 # they have run lately is of no use to others.
-_LEFT_OUT = frozenset({"sessions.Session", "analytics.RepairLease", "core.Host", "core.Lease", "core.ScheduledRun"})
+_LEFT_OUT = frozenset(
+    {"sessions.Session", "core.PersonSession", "analytics.RepairLease", "core.Host", "core.Lease", "core.ScheduledRun"}
+)
 _ROWS_AT_ONCE = 500
 
 

@@ -101,3 +101,4 @@ AUTHENTICATION_BACKENDS = [
     *([_PASSWORD, "core.sign_in.backends.SecondFactorBackend"] if LOCAL_LOGIN else []),
     "core.sign_in.backends.OpenIdBackend",
 ]
+SESSION_ENGINE = "core.sign_in.sessions"

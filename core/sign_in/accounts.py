@@ -14,15 +14,17 @@ from core.models import SignInIdentity
 from core.sign_in.groups import apply, granted_by
 from core.sign_in.openid import SignInError
 from core.sign_in.providers import Provider
+from core.sign_in.sessions import end_sessions
 
 _NOT_IN_NAMES = re.compile(r"[^\w.@+-]+")
-_NAME_CHARACTERS, _SUBJECT_CHARACTERS = 150, 255
+_NAME_CHARACTERS, _SUBJECT_CHARACTERS, _ADDRESS_CHARACTERS = 150, 255, 254
 
 
 def account_of(provider: Provider, claims: Mapping[str, Any]) -> tuple[User, list[str]]:
     """Returns the account with the rights of the person's groups, and sentences about groups that bring none.
 
-    Raises SignInError for an account that is switched off, or an address that several accounts have.
+    Raises SignInError for an account that is switched off or may not sign in any more. What others began with the
+    account ends when its rights change, or when a person at the provider takes it over.
     """
     try:
         return _signed_in_account(provider, claims)
@@ -33,50 +35,69 @@ def account_of(provider: Provider, claims: Mapping[str, Any]) -> tuple[User, lis
 
 def _signed_in_account(provider: Provider, claims: Mapping[str, Any]) -> tuple[User, list[str]]:
     with transaction.atomic():
-        identity = _identity_of(provider, claims)
+        problems: list[str] = []
+        identity, is_linked = _identity_of(provider, claims, problems)
         # Sign-ins of one person that come at once follow each other.
         user = identity.user = User.objects.select_for_update().get(pk=identity.user_id)
         if not user.is_active:
             raise SignInError("This account is switched off. Tell an administrator.", "account_inactive")
-        if not user.is_staff:
+        if is_linked and not user.is_staff:
             user.is_staff = True
             user.save(update_fields=["is_staff"])
+        if not user.is_staff:
+            raise SignInError("This account may not sign in any more. Tell an administrator.", "account_not_staff")
         granted = granted_by(provider, claims)
-        apply(granted, identity)
+        if apply(granted, identity) or is_linked:
+            end_sessions(user)
         identity.last_sign_in_at = timezone.now()
         identity.save(update_fields=["last_sign_in_at"])
-    return user, granted.problems
+    return user, problems + granted.problems
 
 
-def _identity_of(provider: Provider, claims: Mapping[str, Any]) -> SignInIdentity:
+def _identity_of(provider: Provider, claims: Mapping[str, Any], problems: list[str]) -> tuple[SignInIdentity, bool]:
+    """Returns the person at the provider, and whether this sign-in linked it to an account that somebody made."""
     subject = _text(claims, "sub", _SUBJECT_CHARACTERS + 1)
     if not 0 < len(subject) <= _SUBJECT_CHARACTERS:
         raise SignInError(f"{provider.label} does not say who you are. Tell an administrator.", "subject")
     known = SignInIdentity.objects.filter(provider=provider.name, subject=subject).first()
     if known is not None:
-        return known
-    user = _linked(provider, claims) or _new_account(claims)
-    return SignInIdentity.objects.create(provider=provider.name, subject=subject, user=user)
+        return known, False
+    linked = _linked(provider, claims, problems)
+    user = linked or _new_account(claims)
+    return SignInIdentity.objects.create(provider=provider.name, subject=subject, user=user), linked is not None
 
 
-def _linked(provider: Provider, claims: Mapping[str, Any]) -> User | None:
-    """Returns the account with the person's address, if the provider has verified it and the operator allows it."""
-    address = _text(claims, "email", 254)
-    if not provider.links_by_email or claims.get("email_verified") is not True:
+def _linked(provider: Provider, claims: Mapping[str, Any], problems: list[str]) -> User | None:
+    """Returns the account with the person's verified address, if the operator allows it.
+
+    An account that a sign-in made or opened belongs to who signed in, whatever its address. The others were made by
+    somebody who may make accounts.
+    """
+    address = _verified_address(claims)
+    if not provider.links_by_email or not address:
         return None
-    found = list(User.objects.filter(email__iexact=address)[:2]) if address else []
+    rows = User.objects.select_for_update().filter(email__iexact=address)
+    # A database may take more letters for equal than those of ASCII, and the next sign-in waits for the rows.
+    same = [row for row in rows if row.email.encode().lower() == address.encode().lower()]
+    found = [row for row in same if not row.sign_in_identities.exists()]
     if len(found) > 1:
-        raise SignInError(
-            "Several accounts here have your e-mail address. An administrator has to leave it with one of them.",
-            "address_of_several",
+        problems.append(
+            "Several accounts here have your e-mail address, so you have a new one. Ask an administrator for its roles."
         )
-    return found[0] if found else None
+    return found[0] if len(found) == 1 else None
+
+
+def _verified_address(claims: Mapping[str, Any]) -> str:
+    """Returns the person's address. One that the provider has not verified may be anybody's: it is not kept."""
+    address = claims.get("email")
+    is_usable = isinstance(address, str) and len(address) <= _ADDRESS_CHARACTERS and "\x00" not in address
+    return str(address) if is_usable and claims.get("email_verified") is True else ""
 
 
 def _new_account(claims: Mapping[str, Any]) -> User:
     user = User(
         username=_free_name(claims),
-        email=_text(claims, "email", 254),
+        email=_verified_address(claims),
         first_name=_text(claims, "given_name", 150),
         last_name=_text(claims, "family_name", 150),
         is_staff=True,
@@ -88,7 +109,8 @@ def _new_account(claims: Mapping[str, Any]) -> User:
 
 def _free_name(claims: Mapping[str, Any]) -> str:
     """Returns a name that no account has: the person's at the provider, with a number where it is taken."""
-    texts = (_text(claims, name, _NAME_CHARACTERS) for name in ("preferred_username", "email", "name", "sub"))
+    told = {**claims, "email": _verified_address(claims)}
+    texts = (_text(told, name, _NAME_CHARACTERS) for name in ("preferred_username", "email", "name", "sub"))
     wanted = next(filter(None, (_NOT_IN_NAMES.sub("-", text).strip("-") for text in texts)), "person")
     name, number = wanted, 1
     while User.objects.filter(username__iexact=name).exists():

@@ -52,19 +52,23 @@ def granted_by(provider: Provider, claims: Mapping[str, Any]) -> Granted:
     return granted
 
 
-def apply(granted: Granted, identity: SignInIdentity) -> None:
-    """Gives the person what the groups bring and takes away what earlier groups brought, within a transaction."""
+def apply(granted: Granted, identity: SignInIdentity) -> bool:
+    """Gives the person what the groups bring and takes away what earlier groups brought, within a transaction. Returns
+    whether anything changed."""
     person = identity.user
-    _apply_superuser(granted, identity, person)
+    changed = _apply_superuser(granted, identity, person)
     rows = {row.project_id: row for row in Membership.objects.filter(user=person).select_for_update()}
     for project_id, row in rows.items():
         if row.group_role and project_id not in granted.roles:
             _take(row)
+            changed = True
     for project_id, role in granted.roles.items():
-        _give(rows.get(project_id) or _without_membership(person, project_id, identity.provider), role)
+        row = rows.get(project_id) or _without_membership(person, project_id, identity.provider)
+        changed |= _give(row, role)
+    return changed
 
 
-def _apply_superuser(granted: Granted, identity: SignInIdentity, person: User) -> None:
+def _apply_superuser(granted: Granted, identity: SignInIdentity, person: User) -> bool:
     earlier = SignInIdentity.objects.filter(user=person, made_superuser=True)
     if granted.is_superuser and not person.is_superuser:
         person.is_superuser = True
@@ -75,19 +79,23 @@ def _apply_superuser(granted: Granted, identity: SignInIdentity, person: User) -
         person.is_superuser = False
         person.save(update_fields=["is_superuser"])
         earlier.update(made_superuser=False)
+    else:
+        return False
+    return True
 
 
 def _without_membership(person: User, project_id: UUID, provider: str) -> Membership:
     return Membership(user=person, project_id=project_id, role="", created_by=f"provider:{provider}")
 
 
-def _give(row: Membership, role: Role) -> None:
+def _give(row: Membership, role: Role) -> bool:
     given = row.given_role if row.group_role else row.role
     if (row.group_role, row.given_role) == (role, given):
-        return
+        return False
     row.group_role, row.given_role = role, given
     row.role = highest_role(role, given)
     row.save()
+    return True
 
 
 def _take(row: Membership) -> None:

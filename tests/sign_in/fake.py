@@ -20,14 +20,15 @@ CLIENT_ID, CLIENT_SECRET = "gateway", "client-secret-of-the-tests"
 
 
 class FakeProvider:
-    """`claims` are added to the ID token, `user_information` is what the other endpoint answers; `replaced` are whole
-    answers by path. `posted` has the forms that the token endpoint got."""
+    """`claims` are added to the ID token, `token` to the answer that has it, `user_information` is what the other
+    endpoint answers; `replaced` are whole answers by path. `posted` has the forms that the token endpoint got."""
 
     def __init__(self) -> None:
         self.key, self.other_key = (RSAKey.generate_key(2048, {"kid": kid}) for kid in ("known", "unknown"))
         self.signing_key: RSAKey | OctKey | None = self.key
         self.header: dict[str, Any] = {"alg": "RS256", "kid": "known"}
         self.claims: dict[str, Any] = {}
+        self.token: dict[str, Any] = {}
         self.user_information: dict[str, Any] | None = None
         self.replaced: dict[str, tuple[int, Any]] = {}
         self.discovery: dict[str, Any] = {}
@@ -44,7 +45,12 @@ class FakeProvider:
             case "/keys":
                 return 200, {"keys": [self.key.as_dict(private=False)]}
             case "/token":
-                return 200, {"access_token": "access", "token_type": "Bearer", "id_token": self.id_token()}
+                return 200, {
+                    "access_token": "access",
+                    "token_type": "Bearer",
+                    "id_token": self.id_token(),
+                    **self.token,
+                }
             case "/userinfo":
                 return 200, {"sub": "subject-1", **(self.user_information or {})}
         return 404, {}

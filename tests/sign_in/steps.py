@@ -13,23 +13,23 @@ from tests.sign_in.fake import FakeProvider
 BROWSER = {"accept": "text/html,application/xhtml+xml"}
 
 
-def begun(client: Client, fake: FakeProvider, target: str = "/admin/") -> dict[str, str]:
+def begun(client: Client, fake: FakeProvider, target: str = "/admin/", name: str = "company") -> dict[str, str]:
     """Goes to the provider; returns the parameters of its address, whose nonce is in the next ID token."""
-    response = client.get("/admin/sign-in/company/", {"next": target}, headers=BROWSER)
+    response = client.get(f"/admin/sign-in/{name}/", {"next": target}, headers=BROWSER)
     assert response.status_code == 302, response.content
     found = {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
     fake.nonce = found["nonce"]
     return found
 
 
-def returned(client: Client, state: str, **parameters: str) -> Any:
+def returned(client: Client, state: str, name: str = "company", **parameters: str) -> Any:
     """Comes back from the provider and follows to the page at the end."""
     parameters = {"state": state, **(parameters or {"code": "code-1"})}
-    return client.get("/admin/sign-in/company/callback/", parameters, follow=True, headers=BROWSER)
+    return client.get(f"/admin/sign-in/{name}/callback/", parameters, follow=True, headers=BROWSER)
 
 
-def signed_in(client: Client, fake: FakeProvider, target: str = "/admin/") -> Any:
-    return returned(client, begun(client, fake, target)["state"])
+def signed_in(client: Client, fake: FakeProvider, target: str = "/admin/", name: str = "company") -> Any:
+    return returned(client, begun(client, fake, target, name)["state"], name)
 
 
 def text_of(response: Any) -> str:

@@ -102,6 +102,19 @@ def test_answer__clocks_that_differ_by_half_a_minute__signs_in(
     assert client.session["_auth_user_id"]
 
 
+@pytest.mark.parametrize("seconds", [1, 30, 60])
+def test_answer__access_token_that_lives_short__signs_in_with_user_information(
+    client: Client, fake: FakeProvider, company: Provider, seconds: int
+) -> None:
+    fake.user_information = {"given_name": "Ada"}
+    fake.token = {"expires_in": seconds}
+
+    signed_in(client, fake)
+
+    assert client.session["_auth_user_id"]
+    assert User.objects.get().first_name == "Ada"
+
+
 def test_answer__that_comes_twice__counts_once(client: Client, fake: FakeProvider, company: Provider) -> None:
     state = begun(client, fake)["state"]
     returned(client, state)

@@ -14,12 +14,12 @@ from pytest_django import Settings
 
 from core.errors import ConflictError
 from core.members.services import change_role, remove_member
-from core.models import AuditEntry, Membership, Project, SignInIdentity
+from core.models import AuditEntry, Membership, Project
 from core.roles import Role
 from core.sign_in.providers import GroupRights, Provider
 from tests.factories.core import make_project
 from tests.sign_in.fake import FakeProvider
-from tests.sign_in.steps import signed_in, text_of
+from tests.sign_in.steps import BROWSER, signed_in, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +49,11 @@ def _sign_in(fake: FakeProvider, groups: Any = None, **claims: Any) -> str:
     return text_of(response)
 
 
+def _is_signed_in(client: Client) -> bool:
+    """Returns whether the next page knows the person."""
+    return bool(client.get("/admin/", headers=BROWSER).wsgi_request.user.is_authenticated)
+
+
 def _roles() -> Mapping[str, str]:
     return dict(Membership.objects.values_list("project__name", "role"))
 
@@ -57,7 +62,7 @@ def test_groups__of_a_new_person__bring_an_account_with_their_roles(
     fake: FakeProvider, mapped: Provider, shop: Project
 ) -> None:
     make_project("Blog")
-    _sign_in(fake, ["shop", "support"], email="ada@example.com", given_name="Ada")
+    _sign_in(fake, ["shop", "support"], email="ada@example.com", email_verified=True, given_name="Ada")
 
     ada = User.objects.get()
     assert (ada.username, ada.email, ada.first_name) == ("ada", "ada@example.com", "Ada")
@@ -202,37 +207,6 @@ def test_roles__by_groups__are_in_the_audit_log_of_the_project(
     assert entries[0].changes["group_role"] == [None, "editor"]
 
 
-def test_account__with_the_verified_address__is_linked_only_if_switched_on(
-    fake: FakeProvider, company: Provider, settings: Settings
-) -> None:
-    ann = User.objects.create_user("ann", email="Ann@example.com", password="long enough")
-    _sign_in(fake, email="ann@example.com", email_verified=True)
-    assert SignInIdentity.objects.get().user != ann
-
-    settings.OIDC_PROVIDERS = (replace(company, links_by_email=True),)
-    _sign_in(fake, email="ann@example.com", email_verified=False, sub="subject-2")
-    assert not ann.sign_in_identities.exists()
-    User.objects.exclude(pk=ann.pk).delete()
-    _sign_in(fake, email="ann@example.com", email_verified=True, sub="subject-3")
-    assert SignInIdentity.objects.get(subject="subject-3").user == ann
-    ann.refresh_from_db()
-    assert ann.is_staff
-
-
-def test_account__whose_address_several_have__is_not_guessed(
-    fake: FakeProvider, company: Provider, settings: Settings
-) -> None:
-    settings.OIDC_PROVIDERS = (replace(company, links_by_email=True),)
-    for name in ("ann", "anna"):
-        User.objects.create_user(name, email="ann@example.com")
-    fake.claims = {"email": "ann@example.com", "email_verified": True}
-
-    page = text_of(signed_in(Client(), fake))
-
-    assert "Several accounts here have your e-mail address" in page
-    assert not SignInIdentity.objects.exists()
-
-
 def test_account__name_that_is_taken__gets_a_number(fake: FakeProvider, company: Provider) -> None:
     User.objects.create_user("Ada")
     _sign_in(fake)
@@ -244,3 +218,27 @@ def test_account__switched_off__is_not_signed_in(fake: FakeProvider, company: Pr
     User.objects.update(is_active=False)
 
     assert "This account is switched off." in text_of(signed_in(Client(), fake))
+
+
+def test_account__that_may_not_sign_in_any_more__does_not_get_it_back(fake: FakeProvider, company: Provider) -> None:
+    _sign_in(fake)
+    User.objects.update(is_staff=False)
+
+    assert "This account may not sign in any more." in text_of(signed_in(Client(), fake))
+    assert not User.objects.get().is_staff
+
+
+@pytest.mark.parametrize(("before", "after"), [(["support"], ["shop"]), ([], ["platform"]), (["platform"], [])])
+def test_sessions__of_an_account_whose_groups_change__have_ended(
+    fake: FakeProvider, mapped: Provider, before: list[str], after: list[str]
+) -> None:
+    earlier, same, later = Client(), Client(), Client()
+    for client, groups in ((earlier, before), (same, before)):
+        fake.claims = {"groups": groups}
+        signed_in(client, fake)
+    assert _is_signed_in(earlier)
+
+    fake.claims = {"groups": after}
+    signed_in(later, fake)
+
+    assert [_is_signed_in(one) for one in (earlier, same, later)] == [False, False, True]
