@@ -20,6 +20,8 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from core.secret_files import read_secret_file
+
 T = TypeVar("T")
 
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.\-_\[\]:]+")
@@ -92,7 +94,7 @@ def _from_outside(name: str) -> str:
 
 def _from_file(name: str, file: str) -> str:
     try:
-        held = Path(file).read_text(encoding="utf-8").strip()
+        held = read_secret_file(file)
     except OSError as error:
         raise InvalidVariable(f"Environment variable {name}_FILE: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -72,6 +72,7 @@ def read_yaml(name: str, content: bytes) -> Source:
         raise _invalid(f"{name}:{line}: ", "Is not UTF-8.") from None
     loader = _Loader(text)
     try:
+        _check_depth(name, text)
         root = loader.get_single_node()
         values = None if root is None else _Reader(name, loader).value(root, (), 0)
     except yaml.MarkedYAMLError as error:
@@ -85,6 +86,21 @@ def read_yaml(name: str, content: bytes) -> Source:
     finally:
         loader.dispose()
     return Source(name, values, root)
+
+
+def _check_depth(name: str, text: str) -> None:
+    """Raises InvalidConfigurationError for a text whose nodes would be nested so deeply that making them ends the
+    process: the parser in C calls itself for each level. Its events come one after the other."""
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > 2 * _MAX_DEPTH:
+                raise _invalid(
+                    f"{name}:{event.start_mark.line + 1}: ", f"Is nested more than {_MAX_DEPTH} levels deep."
+                )
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 @dataclass(slots=True)

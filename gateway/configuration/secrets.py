@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path as File
 from typing import Any
 
 from core.encryption.fernet import UndecryptableError
+from core.secret_files import UnusableFileError, read_secret_file
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from integrations.access.credentials import MASK
 
@@ -102,8 +102,12 @@ def without_kept(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _content(name: str, path: Path) -> str | None:
     try:
-        return File(name).read_text(encoding="utf-8").strip() or None
+        return read_secret_file(name) or None
     except FileNotFoundError:
         return None
+    except UnusableFileError as error:
+        raise InvalidConfigurationError(
+            [Problem(path, f"The file {name} holds no secret: {error.strerror}.")]
+        ) from None
     except (OSError, ValueError):
         raise InvalidConfigurationError([Problem(path, f"The file {name} cannot be read.")]) from None

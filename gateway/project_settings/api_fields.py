@@ -66,6 +66,7 @@ def _text(one: Setting, options: dict[str, Any]) -> Field:
     return serializers.CharField(allow_blank=True, max_length=one.maximum, **options)
 
 
+_IS_URL = URLValidator(schemes=["http", "https"])
 _MAKERS: dict[Kind, Callable[[Setting, dict[str, Any]], Field]] = {
     Kind.BOOLEAN: lambda _, options: serializers.BooleanField(**options),
     Kind.INTEGER: lambda one, options: serializers.IntegerField(
@@ -74,7 +75,7 @@ _MAKERS: dict[Kind, Callable[[Setting, dict[str, Any]], Field]] = {
     Kind.NUMBER: lambda one, options: NumberField(min_value=one.minimum, max_value=one.maximum, **options),
     Kind.MONEY: lambda _, options: MoneyField(max_value=MAX_BUDGET_USD, **options),
     Kind.TEXT: _text,
-    Kind.URL: lambda one, options: _text(one, {"validators": [URLValidator(schemes=["http", "https"])], **options}),
+    Kind.URL: lambda one, options: _text(one, {**options, "validators": [_IS_URL, *options.get("validators", ())]}),
     Kind.CHOICE: lambda one, options: serializers.ChoiceField(choices=[*map(str, one.choices)], **options),
     Kind.NAMES: lambda one, options: NameListField(max_length=one.maximum, **options),
     Kind.EMAILS: lambda one, options: serializers.ListField(

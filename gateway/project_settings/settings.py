@@ -9,9 +9,11 @@ from functools import cached_property
 from typing import Annotated, Literal, get_args
 
 import msgspec
+from django.conf import settings as django_settings
 from msgspec import Meta
 
 from core.caller_limits import MAX_CONCURRENT_REQUESTS, MAX_PER_MINUTE
+from core.errors import ValidationError
 from gateway.project_settings.declaration import Email, Name, Names, Url, declared, setting
 from gateway.project_settings.guardrails import NO_GUARDRAILS, GuardrailSettings
 from gateway.project_settings.sections import (
@@ -27,6 +29,7 @@ from gateway.project_settings.sections import (
     REASONING,
     REQUEST_LOG,
 )
+from integrations.transport.addresses import check_webhook_url
 
 AgentScope = Literal["project:read", "llm:read", "observability:read", "billing:read"]
 AGENT_SCOPES: tuple[AgentScope, ...] = get_args(AgentScope)
@@ -43,6 +46,16 @@ _Emails = Annotated[tuple[Email, ...], Meta(max_length=50)]
 
 def _scopes_problem(scopes: Sequence[str]) -> str:
     return "A scope stands there twice." if len(set(scopes)) != len(scopes) else ""
+
+
+def _webhook_problem(url: str) -> str:
+    """Returns why alerts would not be posted to this address; empty for a good one and for none."""
+    try:
+        if url:
+            check_webhook_url(url, allow_private=django_settings.ALLOW_PRIVATE_UPSTREAMS)
+    except ValidationError as error:
+        return f"The value {error.message.removeprefix('url: ')}."
+    return ""
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -245,7 +258,13 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ),
     ] = ""
     alert_webhook_url: Annotated[
-        Url, setting(ALERTS, "Address that alerts are posted to", "Where alerts are posted to.")
+        Url,
+        setting(
+            ALERTS,
+            "Address that alerts are posted to",
+            "Where alerts are posted to: a public address with https.",
+            problem=_webhook_problem,
+        ),
     ] = ""
     alert_emails: Annotated[
         _Emails, setting(ALERTS, "Addresses that alerts are mailed to", "Who is written to about alerts.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from core.errors import ValidationError
 
@@ -42,6 +42,18 @@ def check_base_url(base_url: str, *, allow_private: bool, field: str = "base_url
         raise ValidationError.of_field(field, "must not be a private address (ALLOW_PRIVATE_UPSTREAMS permits it)")
     if parts.scheme == "http" and not private:
         raise ValidationError.of_field(field, "must start with https://")
+
+
+def check_webhook_url(url: str, *, allow_private: bool, field: str = "url") -> None:
+    """Raises core.errors.ValidationError for an address that a project may not have messages posted to. A token may
+    stand in the query, which other addresses may not have."""
+    try:
+        bare = urlunsplit(urlsplit(url)._replace(query=""))
+    except ValueError:
+        raise ValidationError.of_field(field, "is not an address") from None
+    if not url.isascii() or any(character <= " " or character == "\x7f" for character in url):
+        raise ValidationError.of_field(field, "must be an address without blanks or control characters")
+    check_base_url(bare, allow_private=allow_private, field=field)
 
 
 def check_form(base_url: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from core.caller_limits import MAX_BUDGET_USD
@@ -53,6 +54,23 @@ def test_value__that_is_none__is_refused_by_name_and_changes_nothing(
     api.put(PATH, FULL)
     refused(api, body, field)
     assert without_warnings(api.get(PATH).json()) == FULL
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/x",
+        "https://169.254.169.254/",
+        "https://[::1]/x?token=1",
+        "https://2130706433/",
+        "https://user:word@example.com/x",
+        "https://example.com:99999/",
+    ],
+)
+def test_webhook__that_no_channel_may_have__is_refused(api: APIClient, settings: Settings, url: str) -> None:
+    settings.ALLOW_PRIVATE_UPSTREAMS = False
+
+    refused(api, {"alert_webhook_url": url}, "alert_webhook_url")
 
 
 def refused(api: APIClient, body: dict[str, Any], field: str) -> None:

@@ -268,7 +268,7 @@ class _Function:
         path = (*self._path, "output_schema")
         try:
             schema = json.loads(self._content(name, path))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise InvalidConfigurationError([Problem(path, f"{name} is no JSON.")]) from None
         name = re.sub(r"[^A-Za-z0-9_-]", "_", self._name)[:64]
         return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}

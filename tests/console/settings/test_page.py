@@ -55,6 +55,7 @@ def test_sections__of_all_settings__each_field_once() -> None:
         ({"monthly_budget_usd": "-1"}, "greater than or equal to 0"),
         ({"alert_emails": "nobody"}, "Enter a valid email address."),
         ({"alert_webhook_url": "ftp://example.org"}, "Enter a valid URL."),
+        ({"alert_webhook_url": "http://example.org"}, "The value must start with https://."),
         ({"agent_scopes": ["all:write"]}, "Select a valid choice."),
         ({"guardrails_trust_mode": "strict"}, "Select a valid choice."),
         ({"guardrails_document_delimiters": "<doc>"}, "Each has two different words"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,10 @@ def test_apply__no_configuration__says_where(text: str | bytes, sentence: str, t
             [r'integrations: {openai: {api_key: {file: "/a\0b"}}}'],
             r"FILE:5: projects.shop.integrations.openai.api_key: The file /a\x00b cannot be read.",
         ),
+        (
+            ['integrations: {openai: {api_key: {file: "/dev/zero"}}}'],
+            "FILE:5: projects.shop.integrations.openai.api_key: The file /dev/zero holds no secret: Is no regular",
+        ),
         (["alerts: {a: {query: {figure: nothing}}}"], "FILE:5: projects.shop.alerts.a"),
         (
             ["dashboards:", "  d:", "    charts:", "      - {title: a, kind: line, figures: [nothing]}"],
@@ -119,6 +124,18 @@ def test_apply__wrong_value__says_where(lines: list[str], sentence: str, tmp_pat
     refused = refusal(project(*lines), tmp_path)
     assert sentence in refused
     assert "sk-1234567890" not in refused
+
+
+def test_apply__secret_in_a_long_file__says_so(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("k" * (64 * 1024 + 1))
+    refused = refusal(project(f'integrations: {{openai: {{api_key: {{file: "{tmp_path}/key"}}}}}}'), tmp_path)
+    assert "/key holds no secret: Has more than 64 KiB." in refused
+
+
+def test_apply__secret_in_a_pipe_that_nobody_writes__says_so(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "key")
+    refused = refusal(project(f'integrations: {{openai: {{api_key: {{file: "{tmp_path}/key"}}}}}}'), tmp_path)
+    assert "/key holds no secret: Is no regular file." in refused
 
 
 def test_apply__several_wrong_values__all_at_once(tmp_path: Path) -> None:
@@ -142,6 +159,10 @@ def test_apply__file_of_many_megabytes__is_refused_by_its_size(tmp_path: Path) -
     "text",
     [
         "a: " + "[" * 5000,
+        "[" * 100_000,
+        "- " * 100_000,
+        "? " * 100_000,
+        "a: " + "{b: " * 100_000,
         "\n".join(" " * depth + f"k{depth}:" for depth in range(500)),
         "a: &a [*a]",
     ],
