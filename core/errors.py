@@ -16,8 +16,12 @@ Apps add their own below these. Statuses, types and codes are in docs/errors.md.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
+
+# The numbers of an OSError of a disk, or of a quota on it, that is full.
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class ApplicationError(Exception):

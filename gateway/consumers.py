@@ -107,7 +107,14 @@ class StoredResponse(SharedConsumer):
     """GET and DELETE /api/gateway/v1/responses/{id}"""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _refuse(send, NotFoundError("The gateway keeps no responses: it forwards them, and each is read once"))
+        error: ApplicationError = NotFoundError(
+            "The gateway keeps no responses: it forwards them, and each is read once"
+        )
+        try:
+            await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
+        except ApplicationError as refused:
+            error = refused
+        await _refuse(send, error)
 
 
 class Models(SharedConsumer):

@@ -23,6 +23,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from core.errors import (
+    NO_ROOM,
     ApplicationError,
     AuthenticationError,
     BodyTooLargeError,
@@ -80,9 +81,17 @@ def translate(error: Exception) -> ApplicationError | None:
         return BodyTooLargeError(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     if isinstance(error, SuspiciousOperation | BadRequest):
         return ValidationError("The request cannot be read.")
+    return _unavailable(error)
+
+
+def _unavailable(error: Exception) -> ApplicationError | None:
+    """Returns the error for a store that takes nothing at the moment."""
     if isinstance(error, OperationalError | InterfaceError) or _is_read_only(error):
         logger.error("database.unavailable error=%s", type(error).__name__)
         return ServiceUnavailableError("The database is not available.")
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        logger.error("disk.full error=%s", class_and_place(error))
+        return ServiceUnavailableError("The disk of this service is full.")
     return None
 
 

@@ -136,10 +136,9 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(KEY, "createEmbeddings createRanking createModeration createImage createSpeech createTranscription"),
     **_each(KEY, "uploadFile listFiles getFile deleteFile getFileContent createBatch listBatches getBatch cancelBatch"),
     **_each(KEY, "createMessageBatch listMessageBatches getMessageBatch deleteMessageBatch cancelMessageBatch"),
-    **_each(KEY, "getMessageBatchResults"),
+    **_each(KEY, "getMessageBatchResults getResponse deleteResponse"),
     **_each(KEY, "exportTraces exportLogs exportMetrics callAgentTools prometheusMetrics"),
-    # The gateway keeps no responses, which it says to whoever asks for one.
-    **_each(OPEN, "checkGateway checkHealth checkReadiness getResponse deleteResponse"),
+    **_each(OPEN, "checkGateway checkHealth checkReadiness"),
 }
 
 TOOLS: Mapping[str, Right] = {

@@ -103,11 +103,11 @@ class RequestChecks:
     def count(self) -> int:
         return len(self._ids)
 
-    def check_lines(self, lines: Iterable[bytes]) -> None:
-        """Checks the lines of an input file. Raises ApplicationError, whose message begins with the line's number."""
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                self._at(f"line {number}", self._check_line, line)
+    def check_lines(self, lines: Iterable[tuple[int, bytes]]) -> None:
+        """Checks the lines of an input file, each with its number. Raises ApplicationError, whose message begins with
+        it."""
+        for number, line in lines:
+            self._at(f"line {number}", self._check_line, line)
         if not self._ids:
             raise ValidationError("file: it has no line; each line is one request")
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from django.conf import settings
 
-from core.errors import BodyTooLargeError, ValidationError
+from core.errors import NO_ROOM, BodyTooLargeError, ServiceUnavailableError, ValidationError
 from gateway.pipeline.parse import ClientGoneError, refuse_compressed
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.reply import Receive
@@ -24,13 +24,24 @@ _PIECE_BYTES = 1024 * 1024
 # A search looks at so much at a time, since it holds the interpreter's lock.
 _WINDOW_BYTES = 1024 * 1024
 MAX_FIELD_BYTES = 64 * 1024
+# The first bytes of a line are looked at by so many, since most lines begin with no blank.
+_GLANCE_BYTES = 64
+# A full disk is freed by people.
+_AGAIN = {"retry-after": "30"}
 
 
 @contextmanager
 def temporary_file() -> Iterator[BinaryIO]:
-    """Yields a file without a name, of which nothing is left when it is closed."""
-    with tempfile.TemporaryFile(dir=settings.GATEWAY_FILE_DIR) as file:
-        yield file
+    """Yields a file without a name, of which nothing is left when it is closed. Raises ServiceUnavailableError (503)
+    when the disk is full."""
+    try:
+        with tempfile.TemporaryFile(dir=settings.GATEWAY_FILE_DIR) as file:
+            yield file
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        message = "There is no room for the file at the moment; try again"
+        raise ServiceUnavailableError(message, headers=_AGAIN) from error
 
 
 async def receive_into(file: BinaryIO, receive: Receive, headers: RequestHeaders) -> int:
@@ -87,15 +98,33 @@ class Stored:
             start += _WINDOW_BYTES
         return -1
 
-    def lines(self, start: int, end: int) -> Iterator[bytes]:
-        """Yields the lines between two places without their line breaks, each of at most `GATEWAY_BODY_BYTES`: one that
-        is longer comes cut, with one byte too many."""
+    def lines(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """Yields the lines between two places that are not blank, with their numbers and without line breaks, each of
+        at most `GATEWAY_BODY_BYTES`: one that is longer comes cut, with one byte too many."""
         most = settings.GATEWAY_BODY_BYTES + 1
-        while start < end:
+        number = 1
+        while True:
+            start, breaks = self._behind_blanks(start, end)
+            if start >= end:
+                return
+            number += breaks
             stop = self.find(b"\n", start, end)
             stop = end if stop < 0 else stop
-            yield self._content[start : min(stop, start + most)].removesuffix(b"\r")
-            start = stop + 1
+            yield number, self._content[start : min(stop, start + most)].removesuffix(b"\r")
+            start, number = stop + 1, number + 1
+
+    def _behind_blanks(self, start: int, end: int) -> tuple[int, int]:
+        """Returns the first place that is not blank, and the line breaks before it: there may be millions."""
+        breaks, glance = 0, _GLANCE_BYTES
+        while start < end:
+            window = self._content[start : min(start + glance, end)]
+            blank = len(window) - len(window.lstrip())
+            breaks += window.count(b"\n", 0, blank)
+            start += blank
+            if blank < len(window):
+                break
+            glance = _WINDOW_BYTES
+        return start, breaks
 
 
 def mapped(file: BinaryIO, size: int) -> Stored:

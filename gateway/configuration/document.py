@@ -96,9 +96,9 @@ def _check_depth(name: str, text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > 2 * _MAX_DEPTH:
-                raise _invalid(
-                    f"{name}:{event.start_mark.line + 1}: ", f"Is nested more than {_MAX_DEPTH} levels deep."
-                )
+                mark = event.start_mark
+                place = f"{name}:{mark.line + 1}: " if mark else f"{name}: "
+                raise _invalid(place, f"Is nested more than {_MAX_DEPTH} levels deep.")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 

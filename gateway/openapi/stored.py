@@ -22,10 +22,10 @@ def _operation(operation_id: str, summary: str) -> dict[str, Any]:
     return {
         "operationId": operation_id,
         "summary": summary,
-        "description": "Always `not_found`: the gateway keeps no responses, it forwards them. A provider may keep one"
-        " (`store`), and is asked for it without the gateway.",
+        "description": "With a valid key always `not_found`: the gateway keeps no responses, it forwards them. A"
+        " provider may keep one (`store`), and is asked for it without the gateway.",
         "tags": ["gateway"],
-        "security": [*SECURITY, {}],
+        "security": SECURITY,
         "parameters": [{**identifier, "description": "The id of a response."}],
-        "responses": failures((404,), FAILURES),
+        "responses": failures((401, 403, 404, 503), FAILURES),
     }

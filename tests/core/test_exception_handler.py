@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -45,6 +46,8 @@ def handled(error: Exception) -> tuple[int, dict[str, Any]]:
         (DisallowedHost(), 400, "invalid_request_error", "host_not_allowed"),
         (SuspiciousOperation(), 400, "invalid_request_error", "invalid_value"),
         (OperationalError("no server"), 503, "service_unavailable_error", "service_unavailable"),
+        (OSError(errno.ENOSPC, "sk-secret"), 503, "service_unavailable_error", "service_unavailable"),
+        (OSError(errno.EIO, "sk-secret"), 500, "api_error", "internal_error"),
         (IntegrityError("row (sk-secret)"), 500, "api_error", "internal_error"),
         (ZeroDivisionError("sk-secret"), 500, "api_error", "internal_error"),
     ],

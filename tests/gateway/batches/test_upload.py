@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
-from core.errors import BodyTooLargeError, ValidationError
+from core.errors import BodyTooLargeError, ServiceUnavailableError, ValidationError
 from gateway.batches.upload import mapped, receive_into, temporary_file
 from gateway.protocol.headers import RequestHeaders
 
@@ -57,5 +58,32 @@ def test_lines__across_the_windows_of_a_search__are_whole(settings: Settings, tm
 
         found = list(content.lines(0, len(content.raw)))
 
-    assert found[:3] == lines[:3] and found[4] == b"d"
-    assert len(found[3]) == 2_000_001, "a line that is too long comes with one byte too many"
+    assert found[:2] == [(1, lines[0]), (3, lines[2])] and found[3] == (5, b"d")
+    assert len(found[2][1]) == 2_000_001, "a line that is too long comes with one byte too many"
+
+
+@pytest.mark.parametrize("blank", [b"\n", b"\r\n", b" \t\n", b"\x0b\x0c\n"])
+def test_lines__between_millions_of_blank_ones__keep_their_numbers(
+    settings: Settings, tmp_path: Any, blank: bytes
+) -> None:
+    settings.GATEWAY_FILE_DIR = tmp_path
+    with temporary_file() as file:
+        file.write(blank * 3_000_000 + b"a\n" + blank + b" b\n" + blank * 3_000_000)
+        file.flush()
+
+        found = list(mapped(file, file.tell()).lines(0, file.tell()))
+
+    assert found == [(3_000_001, b"a"), (3_000_003, b"b")]
+
+
+def test_file__on_a_full_disk__is_refused_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"a" * 100_000, "more_body": False}
+
+    with Path("/dev/full").open("w+b", buffering=0) as full:
+        monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: full)
+
+        with pytest.raises(ServiceUnavailableError) as refused, temporary_file() as file:
+            asyncio.run(receive_into(file, receive, RequestHeaders()))
+
+    assert refused.value.headers["retry-after"] == "30"

@@ -15,6 +15,7 @@ from tests.gateway.service import Gateway
 
 MODEL = "openai_compatible/echo"
 ASK = "Say hello"
+_OTHER_PROJECT = {"x-project-id": "00000000-0000-4000-8000-000000000000"}
 
 
 class City(BaseModel):
@@ -99,5 +100,10 @@ def test_field_at_fault__is_named_as_the_client_calls_it(
 def test_response_of_an_earlier_request__is_not_kept(responses: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError, match="keeps no responses"):
         responses.responses.retrieve("resp_1")
+    for unknown in (responses.with_options(api_key="wrong"), responses.with_options(default_headers=_OTHER_PROJECT)):
+        with pytest.raises(openai.AuthenticationError):
+            unknown.responses.retrieve("resp_1")
+        with pytest.raises(openai.AuthenticationError):
+            unknown.responses.delete("resp_1")
     with pytest.raises(openai.BadRequestError, match="previous_response_id"):
         responses.responses.create(model=MODEL, input=ASK, previous_response_id="resp_1")
