@@ -9,8 +9,10 @@ when that is full as well. Waiting records are written in order once the disk ha
 
 from __future__ import annotations
 
+import enum
 import errno
 import logging
+import os
 import threading
 import time
 from contextlib import suppress
@@ -34,6 +36,16 @@ DEFAULT_QUEUE_BYTES = 32 * 1024 * 1024
 _HOUSEKEEPING_SECONDS = 5.0
 _RETRY_SECONDS = 0.25
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+# With less space than this, and without a reserve, the next record may find the disk full.
+_LITTLE_SPACE = 1024 * 1024
+
+
+class Room(enum.Enum):
+    """The place for a record that came now. One in memory is lost with the process if the disk stays full."""
+
+    NONE = "none"
+    MEMORY = "memory"
+    DISK = "disk"
 
 
 class SpoolWriter:
@@ -77,9 +89,25 @@ class SpoolWriter:
         self._make_reserve()
 
     @property
+    def room(self) -> Room:
+        """The place that a record has which came now; the reserve is on the disk."""
+        if not self._queue.has_room:
+            return Room.NONE
+        if self._queue:
+            return Room.MEMORY
+        return Room.DISK if self._reserve is not None or self._has_space() else Room.MEMORY
+
+    @property
     def has_room(self) -> bool:
         """Tells if a record that came now would be kept, on disk or in memory."""
-        return self._queue.has_room
+        return self.room is not Room.NONE
+
+    def _has_space(self) -> bool:
+        try:
+            found = os.statvfs(self._directory)
+        except OSError:
+            return False
+        return found.f_bavail * found.f_frsize >= _LITTLE_SPACE
 
     def append(self, entry: SpoolEntry) -> None:
         """Writes one record. It never raises for a failing disk, on which the answer to the client must not depend."""

@@ -17,6 +17,7 @@ from gateway.evaluations.evaluate import Asked, Evaluation, evaluate
 from gateway.evaluations.stored import StoredAnswer, no_text, read_stored
 from gateway.runtime.runtime import Runtime
 from gateway.worker.current import on_loop
+from gateway.worker.recording import may_ask
 
 MAX_REQUESTS = 20
 _AT_ONCE = 4
@@ -56,6 +57,8 @@ async def _score_all(
     async def score(request_id: UUID, found: StoredAnswer) -> Evaluation:
         asked = Asked(runtime, snapshot, str(request_id), key_id_of(actor), found.schema)
         async with places:
+            if definition.asks_a_model and not may_ask(runtime.spool):
+                return Evaluation(None, "disk_full", "The disk is full: the judge's request could not be recorded.")
             return await evaluate(asked, definition, found.answer)
 
     scores = await asyncio.gather(*(score(*item) for item in stored.items()))

@@ -10,7 +10,7 @@ from django.utils import timezone
 from analytics.errors import AnalyticsUnavailableError
 from analytics.evaluators.calibration.due import ACTOR, Scored, claim_due, record
 from gateway.evaluations.dry_run import try_evaluator
-from gateway.worker.current import passing_runtime
+from gateway.worker.recording import background_turn
 
 logger = logging.getLogger("gateway.evaluations")
 
@@ -18,24 +18,21 @@ logger = logging.getLogger("gateway.evaluations")
 def score_labelled(now: datetime | None = None) -> bool:
     """Scores what is due for one version of an evaluator (`analytics.evaluators.calibration.due`). Returns whether
     anything was, so that more may be. Answers without a score are left to the next round."""
-    if not passing_runtime.acquire(blocking=False):
-        return False
     try:
-        due = claim_due(now or timezone.now())
-        if due is None:
-            return False
-        version = due.version
-        tried = try_evaluator(
-            project_id=due.project_id,
-            definition=version.definition,
-            request_ids=[*due.first, *due.again],
-            actor=ACTOR,
-        )
+        with background_turn() as may_begin:
+            due = claim_due(now or timezone.now()) if may_begin else None
+            if due is None:
+                return False
+            version = due.version
+            tried = try_evaluator(
+                project_id=due.project_id,
+                definition=version.definition,
+                request_ids=[*due.first, *due.again],
+                actor=ACTOR,
+            )
     except AnalyticsUnavailableError:
         logger.warning("labels.postponed")
         return False
-    finally:
-        passing_runtime.release()
     scored = {
         one.request_id: Scored(one.evaluation.score, one.evaluation.reason, one.evaluation.judge_model)
         for one in tried

@@ -37,7 +37,8 @@ from gateway.evaluations.stored import StoredAnswer
 from gateway.pipeline.internal_client import settled
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.worker.current import on_loop, passing_runtime
+from gateway.worker.current import on_loop
+from gateway.worker.recording import background_turn, may_ask
 
 logger = logging.getLogger("gateway.evaluations")
 
@@ -55,21 +56,20 @@ _MAX_WAIT_SECONDS = 60.0
 _RETRY_SECONDS = 20.0
 _STORE_AWAY_SECONDS = 10.0
 _ROOM_SECONDS = 5.0
+_FULL_DISK_SECONDS = 10.0
 
 
 def judge_due() -> bool:
     """Judges what is due for a slice of time. Returns whether more is due then."""
-    if not passing_runtime.acquire(blocking=False):
-        return False
-    try:
+    with background_turn() as may_begin:
+        if not may_begin:
+            return False
         queue.tidy(timezone.now())
         batch = queue.claim_batch(timezone.now(), BATCH)
         if batch is None:
             return False
         on_loop(partial(_slice, first=batch))
         return queue.is_anything_due(timezone.now())
-    finally:
-        passing_runtime.release()
 
 
 async def _slice(runtime: Runtime, first: Batch) -> None:
@@ -158,6 +158,9 @@ class _Judging:
         definition = queue.version_of(task).definition
         if not definition.asks_a_model:
             return await self._asked(task, read)
+        if not may_ask(self._runtime.spool):
+            self._pause = _FULL_DISK_SECONDS
+            return await self._put_back(task, self._pause)
         questions = questions_of(definition, read.answer, self._snapshot.settings.judge_model)
         bounds = [highest_cost(self._snapshot, one.body, answers=one.answers) for one in questions]
         known = [bound for bound in bounds if bound is not None]

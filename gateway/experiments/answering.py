@@ -26,6 +26,7 @@ from gateway.playground.results import Result, message_of
 from gateway.playground.services import ACTOR, PlaygroundRun, judged, with_stored_scores
 from gateway.protocol.headers import PROMPT_VERSION, WARNING
 from gateway.tables.experiment import LABELS, AnswerFailure, ExperimentFailure
+from gateway.worker.recording import may_ask
 
 EXPERIMENT = "experiment_id"
 """The attribute of a record that names the experiment whose answer it is."""
@@ -91,6 +92,10 @@ class Answering:
     async def _ask(self, request: CandidateRequest, highest: Decimal | None, *, is_last: bool) -> bool:
         """Asks once. Returns whether the answer needs no further try."""
         shared = self._shared
+        if not may_ask(shared.runtime.spool):
+            await in_database_thread(queue.put_back, self._answer)
+            shared.pause(DEFAULT_WAIT_SECONDS)
+            return True
         async with shared.purse.reserved([highest]) as reserved:
             caller, seconds = self._caller(request), settings.PLAYGROUND_SECONDS
             given = await ask(shared.runtime, shared.snapshot, caller, request.body, seconds=seconds)

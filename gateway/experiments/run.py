@@ -21,7 +21,8 @@ from gateway.models import Experiment, ExperimentAnswer
 from gateway.pipeline.internal_client import settled
 from gateway.runtime.runtime import Runtime
 from gateway.tables.experiment import ExperimentFailure
-from gateway.worker.current import on_loop, passing_runtime
+from gateway.worker.current import on_loop
+from gateway.worker.recording import background_turn, may_ask
 
 logger = logging.getLogger("gateway.experiments")
 
@@ -31,20 +32,17 @@ _WATCH_SECONDS = 1.0
 _SETTLE_SECONDS = 3.0
 # An answer that another experiment is making is looked for again after this time.
 _ELSEWHERE_SECONDS = 5.0
+_FULL_DISK_SECONDS = 10.0
 
 
 def run_due_experiment() -> bool:
     """Runs a slice of the experiment that has waited longest. Returns whether an experiment is due then."""
-    if not passing_runtime.acquire(blocking=False):
-        return False
-    try:
-        experiment = queue.claim_experiment()
+    with background_turn() as may_begin:
+        experiment = queue.claim_experiment() if may_begin else None
         if experiment is None:
             return False
         on_loop(partial(_run_slice, experiment=experiment))
         return queue.is_anything_due()
-    finally:
-        passing_runtime.release()
 
 
 async def _run_slice(runtime: Runtime, experiment: Experiment) -> None:
@@ -93,6 +91,9 @@ class _Work:
     async def _work(self, definitions: Sequence[Definition]) -> None:
         shared = self._shared
         while not shared.is_over:
+            if not may_ask(shared.runtime.spool):
+                shared.pause(_FULL_DISK_SECONDS)
+                return
             try:
                 if answers := await self._to_score():
                     await self._score(Scoring(shared, definitions, answers))

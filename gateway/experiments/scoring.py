@@ -31,6 +31,7 @@ from gateway.experiments.requests import candidate_request
 from gateway.experiments.slices import Slice
 from gateway.models import ExperimentAnswer, ExperimentScore
 from gateway.tables.experiment import REASON_CHARACTERS, AnswerFailure, AnswerState, ExperimentFailure
+from gateway.worker.recording import may_ask
 
 NOT_ANSWERED = "not_answered"
 BASELINE_NOT_ANSWERED = "baseline_not_answered"
@@ -135,6 +136,9 @@ class Scoring:
     ) -> bool | None:
         """Asks the evaluator once. Returns whether the score is there; None for one that is to be asked for again."""
         shared = self._shared
+        if definition.asks_a_model and not may_ask(shared.runtime.spool):
+            await self._put_back(DEFAULT_WAIT_SECONDS)
+            return False
         async with shared.purse.reserved(self._highest(definition, answer, other)) as reserved:
             if isinstance(definition, Pairwise) and other is not None:
                 evaluation = await compare(asked, definition, answer, other)

@@ -83,7 +83,8 @@ class Runtime:
         self.tasks.append(keep_running(name, work))
 
     async def stop(self) -> None:
-        """Ends the background tasks and closes all connections and files; all requests have to be over before."""
+        """Ends the background tasks and closes all connections and files but the spool, which is the process's; all
+        requests have to be over before."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -95,6 +96,5 @@ class Runtime:
         await self.media.close()
         await self.transport.close()
         await self.uploads.close()
-        self.spool.close()
         self.inflight.close()
         await in_database_thread(flush_last_uses)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -16,7 +15,6 @@ from django.db import connections
 
 from analytics.spool.held import settle_held
 from analytics.spool.inflight import InflightTable
-from analytics.spool.writer import SpoolWriter
 from core.keys.last_use import flush_last_uses
 from core.processes.database_threads import in_database_thread
 from core.processes.draining import draining
@@ -32,6 +30,7 @@ from gateway.runtime.runtime import Runtime
 from gateway.runtime.traced_requests import TracedRequests
 from gateway.snapshot.announcements import Follower, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
+from gateway.worker.recording import process_spool
 from integrations.health.monitor import HealthMonitor
 from integrations.media.fetcher import MediaFetcher
 from integrations.transport.access_tokens import AccessTokens
@@ -43,10 +42,6 @@ T = TypeVar("T")
 _LAST_USE_SECONDS = _HELD_RECORDS_SECONDS = 60.0
 
 _runtime: Runtime | None = None
-
-passing_runtime = threading.Lock()
-"""Held by background work that makes a runtime of its own: a process has one of these at a time, since requests that a
-dead worker left are looked for in its newest segment."""
 
 
 def current_runtime() -> Runtime:
@@ -62,6 +57,7 @@ async def stop_runtime() -> None:
     if _runtime is not None:
         runtime, _runtime = _runtime, None
         await runtime.stop()
+        runtime.spool.close()
 
 
 @asynccontextmanager
@@ -81,12 +77,7 @@ async def serving_runtime() -> AsyncIterator[Runtime]:
 
 def _start() -> Runtime:
     seeder = Seeder(settings.LIMITS_SETTLE_SECONDS)
-    spool = SpoolWriter(
-        settings.SPOOL_DIR,
-        segment_bytes=settings.SPOOL_SEGMENT_BYTES,
-        reserve_bytes=settings.SPOOL_RESERVE_BYTES,
-        queue_bytes=settings.SPOOL_QUEUE_BYTES,
-    )
+    spool = process_spool()
     tls, allow_private = client_context(), settings.ALLOW_PRIVATE_UPSTREAMS
     runtime = Runtime(
         snapshots=SnapshotStore(),
