@@ -9,6 +9,7 @@ from rest_framework import serializers
 from analytics.evaluators.services import MAX_VERSIONS
 from analytics.models.online_evaluations import EvaluationState
 from analytics.online_evaluations.matched import ONE_ARM
+from analytics.online_evaluations.reading import NOT_SAMPLED
 from analytics.online_evaluations.services import NewOnlineEvaluation
 from analytics.parameters.requests import RequestParameters
 from analytics.parameters.values import TextsField
@@ -43,6 +44,11 @@ class _Fields(BodySerializer):
             problem = "A sample is filtered by what is known before the answer, by parameters of GET requests."
             raise serializers.ValidationError({unknown[0][:100]: problem})
         RequestParameters(data=given).is_valid(raise_exception=True)
+        source = given.get("source", [])
+        sources = {source} if isinstance(source, str) else set(source)
+        if sources and sources <= set(NOT_SAMPLED):
+            problem = f"No sample has answers of these sources: {', '.join(NOT_SAMPLED)}."
+            raise serializers.ValidationError({"source": problem})
         return given
 
 

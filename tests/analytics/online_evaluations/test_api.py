@@ -78,6 +78,8 @@ def test_create__minimal__is_active_and_has_nothing_due(api: APIClient, project:
         ({"filter": {"start_date": "2026-01-01"}}, "filter"),
         ({"filter": {"prompt_version": "two"}}, "filter"),
         ({"filter": {"variant": "target"}, "matched": True}, "filter"),
+        ({"filter": {"source": "batch"}}, "filter.source"),
+        ({"filter": {"source": ["judge", "shadow"]}}, "filter.source"),
         ({"evaluator_id": str(uuid4())}, "evaluator_id"),
         ({"version": 2}, "version"),
         ({"monthly_budget_usd": -1}, "monthly_budget_usd"),

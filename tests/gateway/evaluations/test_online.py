@@ -177,6 +177,21 @@ def test_filter_and_source__leave_out_what_no_client_asked(scene: Scene) -> None
 
 
 @pytest.mark.parametrize("scene", [[graded()]], indirect=True)
+def test_answers_of_batches__beside_those_of_clients__are_in_no_sample(scene: Scene) -> None:
+    evaluation_id = judge(scene)
+    scene.answered()
+    for number in range(3):
+        answer = json.dumps(completion(f"At {number}.")).encode()
+        store(scene.spool, make_entry(b"", answer, project_id=str(scene.project.pk), source="batch"))
+
+    take_samples()
+    judge_all()
+
+    tasks = detail(scene, evaluation_id)["tasks"]
+    assert (tasks["sampled"], tasks["done"], tasks["missing"]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("scene", [[graded()]], indirect=True)
 def test_no_text_leaves__where_texts_are_not_kept_or_masked(scene: Scene) -> None:
     of_judge = judge(scene)
     of_rule = rule(scene)
