@@ -23,6 +23,7 @@ from string import Template
 from urllib.parse import urlsplit, urlunsplit
 
 from clickhouse_driver import Client
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from analytics.clickhouse import client, ledger, log_columns, text_index
@@ -119,8 +120,7 @@ def migrate() -> list[str]:
     before the schema of this version; ImproperlyConfigured for a mode that is not proven, and for servers that are not
     those of the mode.
     """
-    refuse_unproven()
-    require_fit()
+    look()
     _create_ledger()
     applied: list[str] = []
     while _missing():
@@ -130,6 +130,13 @@ def migrate() -> list[str]:
             except LeaseLostError:
                 logger.warning("lease.lost number=%d", lease.number)
     return applied
+
+
+def look() -> None:
+    """Raises what `migrate` raises of a store that it does not take, and writes nothing."""
+    refuse_unproven()
+    require_fit()
+    missing_migrations()
 
 
 def missing_migrations() -> list[str]:
@@ -150,10 +157,20 @@ def _missing() -> list[Migration]:
     done = {number for (number,) in client.execute("SELECT number FROM schema_migrations", fresh=_LEDGER_TABLES)}
     if done and SCHEMA_NUMBER not in done:
         raise AnalyticsSchemaError(
-            f"The analytics store is at migration {max(done)}, and this version begins at {SCHEMA_NUMBER}. Run"
-            f" `manage.py migrate_analytics` of revision {_LAST_REVISION_OF_THE_CHAIN} first, then of this version."
+            f"The analytics store is at migration {max(done)}, and this version begins at {SCHEMA_NUMBER}. {_way_out()}"
         )
     return [migration for migration in load_migrations() if migration.number not in done]
+
+
+def _way_out() -> str:
+    """Returns how a store from before the schema is upgraded; the embedded engine runs under `serve` alone."""
+    old = f"of revision {_LAST_REVISION_OF_THE_CHAIN}"
+    if settings.CLICKHOUSE_URL:
+        return f"Run `manage.py migrate_analytics` {old} first, then of this version."
+    return (
+        f"Start `manage.py serve` {old} with the same VAR_DIR, stop it once its log says `analytics.prepared`, and"
+        " then start this version."
+    )
 
 
 def _apply_missing(lease: Lease, applied: list[str]) -> None:

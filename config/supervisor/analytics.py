@@ -23,6 +23,8 @@ logger = logging.getLogger("config.supervisor")
 _FIRST_PAUSE_SECONDS = 0.5
 _MAX_PAUSE_SECONDS = 10.0
 _ALARM_SECONDS = 30.0
+# An engine that needs longer than this to start keeps no gateway from serving; its store is then looked at later.
+_LOOK_SECONDS = 20.0
 # A store of a version that this one cannot upgrade, and an address that cannot be one: no wait heals these.
 _HOPELESS = (AnalyticsSchemaError, ImproperlyConfigured)
 
@@ -34,6 +36,20 @@ class AnalyticsPreparation:
         self._work = migrator.migrate if migrate else schema.check_analytics
         # Why the latest attempt failed; empty before the first failure, and once the tables are there.
         self._problem = ""
+
+    async def look(self, engines: Iterable[asyncio.Future[None]]) -> None:
+        """Looks at a store that may be there, so that one which no wait makes fit is refused before the SQL database is
+        changed. Raises CommandError. A store that does not answer is looked at when it does."""
+        try:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await asyncio.gather(*(asyncio.shield(started) for started in engines))
+                await in_background(migrator.look)
+        except _HOPELESS as error:
+            raise CommandError(str(error)) from error
+        except TimeoutError:
+            logger.warning("analytics.not_looked_at seconds=%g", _LOOK_SECONDS)
+        except Exception as error:
+            self._note(error)
 
     async def prepare(self) -> None:
         """Returns when the store has the tables of this version. Raises CommandError when no wait makes it fit."""

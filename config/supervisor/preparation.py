@@ -21,7 +21,7 @@ from config import deployment
 from config.supervisor import schema
 from config.supervisor.children import StartError
 from config.supervisor.processes import Processes, Program
-from core.encryption.canary import WrongKeysError, ensure_canary
+from core.encryption.canary import WrongKeysError, check_canary_of_old_tables, ensure_canary
 from core.management.first_key import show_first_key
 from core.processes.locks import installation_lock
 from core.services import BootstrappedProject
@@ -112,6 +112,7 @@ def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
     try:
         if problems := deployment.find_problems(deployment.REFUSALS):
             raise CommandError(" ".join(problem.message for problem in problems))
+        check_canary_of_old_tables()
         (schema.migrate_database if migrate else schema.check_database)()
         with installation_lock("start"):
             ensure_canary()

@@ -103,6 +103,7 @@ class Supervisor:
         )
         self._renewal = Renewal(self._processes, replacement)
         self._analytics = AnalyticsPreparation(migrate=migrate)
+        self._sql_prepared = asyncio.Event()
         self._presence = Presence(self._children)
         self._monitor = HostMonitor(
             children_subject(self._children), self._analytics.subject(), self._presence.subject()
@@ -142,12 +143,15 @@ class Supervisor:
 
     async def _start(self) -> None:
         self._show_figures()
+        may_have_store = bool(settings.CLICKHOUSE_URL) or self._engine_dir.exists()
         if settings.REDIS_IS_EMBEDDED:
             self._launch(self._embedded_redis(), self._redis)
         engines = [] if settings.CLICKHOUSE_URL else [self._launch(self._engine(), self._stores)]
         sandboxes = [self._launch(self._sandbox(), self._stores)] if settings.SANDBOX else []
         shipping = asyncio.create_task(self._start_shipper(engines))
         try:
+            if may_have_store:
+                await self._analytics.look(engine.started for engine in engines)
             await self._start_web(sandboxes)
             self._monitor.start()
             run_files.write(self._run_dir / "gateway.url", self._base_url)
@@ -165,6 +169,7 @@ class Supervisor:
         await all_started(self._redis)
         # The wait has no time limit, because another host's migration may take long.
         await preparation.prepare(self._processes, self._base_url, migrate=self._migrate)
+        self._sql_prepared.set()
         await all_started(sandboxes)
         for number in range(1, settings.WEB_WORKERS + 1):
             worker = web.WebWorker(number, self._listening, self._prestop_seen, drain_seconds=settings.DRAIN_SECONDS)
@@ -172,7 +177,9 @@ class Supervisor:
         await all_started(self._web)
 
     async def _start_shipper(self, engines: list[Child]) -> None:
-        """Starts the shipper once the analytics store is there with its tables. Nothing else waits for either."""
+        """Starts the shipper once the analytics store is there with its tables. Nothing else waits for either. They
+        are made once the SQL database is known to fit."""
+        await self._sql_prepared.wait()
         await asyncio.gather(*(asyncio.shield(engine.started) for engine in engines))
         await self._analytics.prepare()
         if "shipper" not in self._without:
@@ -191,12 +198,17 @@ class Supervisor:
         groups = (self._web, self._shipper, self._exporter, self._celery, self._stores, self._redis)
         return {child.service.role: (child.is_up, child.restarts) for group in groups for child in group}
 
+    @property
+    def _engine_dir(self) -> Path:
+        folder: Path = settings.VAR_DIR / "clickhouse"
+        return folder
+
     def _embedded_redis(self) -> Service:
         data = settings.VAR_DIR / "redis"
         return RedisServer(url=settings.EMBEDDED_REDIS_URL, data_dir=data, run_dir=self._run_dir)
 
     def _engine(self) -> Service:
-        data, limit = settings.VAR_DIR / "clickhouse", settings.CLICKHOUSE_ENGINE_BYTES
+        data, limit = self._engine_dir, settings.CLICKHOUSE_ENGINE_BYTES
         niceness = settings.BACKGROUND_NICENESS
         return AnalyticsEngine(data_dir=data, memory_limit=limit, run_dir=self._run_dir, niceness=niceness)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+
+from analytics.clickhouse import migrator
+from analytics.errors import AnalyticsUnavailableError
 
 
 class Command(BaseCommand):
@@ -13,5 +17,10 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
+        # A store that is refused must not leave the other one migrated.
+        try:
+            migrator.look()
+        except (AnalyticsUnavailableError, ImproperlyConfigured) as error:
+            raise CommandError(str(error)) from error
         call_command("migrate", interactive=False, verbosity=options["verbosity"], stdout=self.stdout)
         call_command("migrate_analytics", stdout=self.stdout)
