@@ -38,16 +38,28 @@ _NUMBERS = {operation: number for number, operation in enumerate(_OPERATIONS)}
 # and records the request without it.
 _ALLOCATION = struct.Struct("<B?HIQI36s36s36s16s400s?")
 _QUESTION_CACHED = _ALLOCATION.size - 1
+# Behind each slot lies one with what its layout has no room for: state, request id, tokens of the prompt, price of one
+# of them, source. It is overwritten with the next request, and belongs to the one whose id it has. A shipper of an
+# earlier version takes it for a free slot as well.
+_NOTE = struct.Struct("<B36sIQ16s")
+_EXPECTED = struct.Struct("<IQ")
+_EXPECTED_AT = _SLOT.size + struct.calcsize("<B36s")
+_PAIR = 2
+UNITS_OF_DOLLAR = 10**14
+"""The price of a token of the prompt is counted in so many parts of a US dollar."""
+UNKNOWN_RATE = 2**64 - 1
+_MAX_TOKENS = 2**32 - 1
 # The fields of a slot that differ between requests of one kind, with one between them that does not.
 _TIME_AND_ID = struct.Struct("<qQ36s")
 _TIME_AT = struct.calcsize("<B?HB3s")
 _CALLER = struct.Struct("<256s256s")
 _CALLER_AT = _SLOT.size - _CALLER.size
 _MAX_DAYS = 2**16 - 1
-_SLOTS_AT_FIRST = 256
+_SLOTS_AT_FIRST = 512
 _FREE = 0
 _IN_USE = 1
 _ALLOCATED = 2
+_NOTED = 3
 # With this number instead of a file, `mmap` gives memory without a file.
 _NO_FILE = -1
 
@@ -69,7 +81,8 @@ class InflightAllocation(NamedTuple):
 # A struct takes a fifth of the time that a named tuple takes to be made with keywords, and each request makes one.
 class InflightRequest(msgspec.Struct, frozen=True, gc=False):
     """A request that has no outcome yet. `ts` is Unix time in microseconds; `retention_days` is 0 when it is unknown;
-    `allocation` is None when no rollout chose the request's prompt."""
+    `allocation` is None when no rollout chose the request's prompt. `tokens` are those of a prompt that was sent to a
+    provider, estimated, and `rate` is what each of them costs."""
 
     request_id: str
     project_id: str
@@ -83,6 +96,9 @@ class InflightRequest(msgspec.Struct, frozen=True, gc=False):
     allocation: InflightAllocation | None = None
     operation: str = "chat"
     team_id: int = 0
+    source: str = "gateway"
+    tokens: int = 0
+    rate: int = UNKNOWN_RATE
 
 
 class InflightKind(NamedTuple):
@@ -90,10 +106,12 @@ class InflightKind(NamedTuple):
 
     slot: bytes
     api_key_id: int
+    rate: int
+    source: bytes
 
 
 def kind_of(request: InflightRequest) -> InflightKind:
-    return InflightKind(_SLOT.pack(*_fields(request)), request.api_key_id)
+    return InflightKind(_SLOT.pack(*_fields(request)), request.api_key_id, request.rate, request.source.encode())
 
 
 def _fields(request: InflightRequest) -> tuple[object, ...]:
@@ -135,35 +153,43 @@ class InflightTable:
             logger.warning("spool.no_inflight_table directory=%s reason=%s", directory, error.strerror)
             self._fd = _NO_FILE
         self._map = mmap.mmap(self._fd, self._slots * _SLOT.size)
-        self._free = list(range(self._slots - 1, -1, -1))
+        self._free = list(range(self._slots - _PAIR, -1, -_PAIR))
         # The slot of a rollout's allocation, by the slot of its request.
         self._allocations: dict[int, int] = {}
 
     def __len__(self) -> int:
         """Returns the number of requests in flight now."""
-        return self._slots - len(self._free) - len(self._allocations)
+        return self._slots // _PAIR - len(self._free) - len(self._allocations)
 
     def begin(self, request: InflightRequest) -> int:
         """Notes an admitted request without its allocation. Returns its slot, the number that goes to `end`."""
         slot = self._take()
         start = slot * _SLOT.size
         _SLOT.pack_into(self._map, start, *_fields(request))
+        note = _NOTED, request.request_id.encode(), request.tokens, request.rate, request.source.encode()
+        _NOTE.pack_into(self._map, start + _SLOT.size, *note)
         # The state is written last, so that a slot in use is complete.
         self._map[start] = _IN_USE
         return slot
 
-    def begin_of(self, kind: InflightKind, request_id: str, ts: int, caller: tuple[str, str]) -> int:
+    def begin_of(self, kind: InflightKind, request_id: str, ts: int, caller: tuple[str, str], tokens: int = 0) -> int:
         """Notes a request of the kind as `begin` does, in a third of the time. `caller` are its user and session."""
         slot = self._take()
         start = slot * _SLOT.size
         self._map[start : start + _SLOT.size] = kind.slot
-        _TIME_AND_ID.pack_into(self._map, start + _TIME_AT, ts, kind.api_key_id, request_id.encode())
+        text = request_id.encode()
+        _TIME_AND_ID.pack_into(self._map, start + _TIME_AT, ts, kind.api_key_id, text)
+        _NOTE.pack_into(self._map, start + _SLOT.size, _NOTED, text, tokens, kind.rate, kind.source)
         user_id, session_id = caller
         if user_id or session_id:
             named = user_id.encode("utf-8", "replace"), session_id.encode("utf-8", "replace")
             _CALLER.pack_into(self._map, start + _CALLER_AT, *named)
         self._map[start] = _IN_USE
         return slot
+
+    def expect(self, slot: int, tokens: int, rate: int) -> None:
+        """Notes what the prompt of the request in `slot` costs, which a provider is asked now."""
+        _EXPECTED.pack_into(self._map, slot * _SLOT.size + _EXPECTED_AT, min(tokens, _MAX_TOKENS), rate)
 
     def allocate(self, slot: int, request_id: str, allocation: InflightAllocation) -> None:
         """Notes the allocation of a rollout for the request in `slot`, unless it is noted already."""
@@ -220,7 +246,7 @@ class InflightTable:
     def _grow(self) -> None:
         size = 2 * self._slots * _SLOT.size
         self._map = self._larger(size)
-        self._free.extend(range(2 * self._slots - 1, self._slots - 1, -1))
+        self._free.extend(range(2 * self._slots - _PAIR, self._slots - _PAIR, -_PAIR))
         self._slots *= 2
 
     def _larger(self, size: int) -> mmap.mmap:
@@ -275,6 +301,7 @@ def read_table(content: bytes) -> Iterator[InflightRequest]:
             allocation = allocations.get((slot, request_id))
             # A table of a later version may have an operation that this one does not know.
             operation = _OPERATIONS[number] if number < len(_OPERATIONS) else _OPERATIONS[0]
+            noted = _noted(slots, slot + 1, request_id)
             yield InflightRequest(
                 request_id,
                 project_id,
@@ -288,7 +315,17 @@ def read_table(content: bytes) -> Iterator[InflightRequest]:
                 allocation,
                 operation,
                 int.from_bytes(team, "little"),
+                *noted,
             )
+
+
+def _noted(slots: memoryview, slot: int, request_id: str) -> tuple[str, int, int] | tuple[()]:
+    """Returns source, tokens and rate of the request; nothing in a table of an earlier version."""
+    start = slot * _SLOT.size
+    if start >= len(slots) or slots[start] != _NOTED:
+        return ()
+    _, owner, tokens, rate, source = _NOTE.unpack_from(slots, start)
+    return (_text(source), tokens, rate) if _text(owner) == request_id else ()
 
 
 def _allocations(slots: memoryview) -> Iterator[tuple[tuple[int, str], InflightAllocation]]:

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import logging
 import os
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from analytics.request_log.record import DEFAULT_RETENTION_DAYS, Outcome, RequestRecord
 from analytics.spool import frames, names
-from analytics.spool.inflight import InflightRequest, read_table
+from analytics.spool.inflight import UNITS_OF_DOLLAR, UNKNOWN_RATE, InflightRequest, read_table
 from analytics.spool.reader import is_finished, request_ids
 
 logger = logging.getLogger("analytics.spool")
+
+_PLACES = Decimal("0.0000000001")
+_NOTHING_ELSE = dict.fromkeys(
+    ("cost_cache_read_usd", "cost_cache_write_usd", "cost_output_usd", "cost_other_usd"), "0.0000000000"
+)
 
 
 def record_interrupted(directory: Path) -> int:
@@ -95,9 +102,22 @@ def _interrupted(request: InflightRequest) -> RequestRecord:
         retention_days=request.retention_days or DEFAULT_RETENTION_DAYS,
         operation=request.operation,
         team_id=request.team_id,
+        source=request.source,
+        **_expected(request),
     )
     # Without the allocation the deaths that a version causes would be missing in its rollout's comparison.
     return record if request.allocation is None else msgspec.structs.replace(record, **request.allocation._asdict())
+
+
+def _expected(request: InflightRequest) -> dict[str, Any]:
+    """Returns the usage and the cost of a prompt that a provider was asked, which may be billed: an estimate."""
+    if not request.tokens:
+        return {}
+    usage = {"prompt_tokens": request.tokens, "tokens_estimated": True}
+    if request.rate == UNKNOWN_RATE:
+        return usage
+    cost = f"{(Decimal(request.tokens * request.rate) / UNITS_OF_DOLLAR).quantize(_PLACES):f}"
+    return {**usage, "cost_known": True, "cost_usd": cost, "cost_input_usd": cost, **_NOTHING_ELSE}
 
 
 def _worker(path: Path) -> str:

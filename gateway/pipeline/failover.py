@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 from gateway.errors import from_provider
 from gateway.pipeline.barred import Barred
 from gateway.pipeline.context import SUBSTITUTE, Attempt, FailedCall, RequestState
+from gateway.pipeline.inflight import note_expected
 from gateway.runtime.runtime import Runtime
 from integrations.health.targets import CircuitState
 from integrations.providers.errors import MODEL_REFUSALS, FailureKind, ProviderError, UnsupportedParameterError
@@ -134,6 +135,7 @@ class _Failover(Generic[T]):
         state, routing, retries = self._state, self._state.routing, 0
         while True:
             state.serve_from(attempt)
+            note_expected(self._runtime, state)
             if attempt.is_limited:
                 self._note_use(attempt)
             routing.called_at = time.perf_counter()

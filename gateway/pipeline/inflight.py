@@ -3,10 +3,15 @@ chose for each. A request then counts even when it never ends or its worker dies
 
 from __future__ import annotations
 
-from analytics.spool.inflight import InflightAllocation, InflightRequest
+from analytics.spool.inflight import UNITS_OF_DOLLAR, UNKNOWN_RATE, InflightAllocation, InflightRequest
 from gateway.pipeline.context import RequestState
+from gateway.pipeline.record import estimated_prompt
 from gateway.protocol.wire import ChatCompletionRequest
 from gateway.runtime.runtime import Runtime
+from integrations.pricing.cost import Price
+
+# Prices are of a million tokens.
+_OF_A_MILLION = UNITS_OF_DOLLAR // 1_000_000
 
 
 def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletionRequest) -> int:
@@ -27,8 +32,21 @@ def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletio
             retention_days=state.snapshot.settings.retention_days,
             operation=state.surface.operation,
             team_id=state.key.team_id,
+            source=state.origin.source,
         )
     )
+
+
+def note_expected(runtime: Runtime, state: RequestState) -> None:
+    """Notes what the prompt costs that a provider is about to be asked, so that it counts even if the worker dies. An
+    operation without chat completions is not counted by its body, which may be a file."""
+    if state.slot is not None and not state.surface.native_only:
+        runtime.inflight.expect(state.slot, estimated_prompt(state), rate_of(state.routing.price))
+
+
+def rate_of(price: Price | None) -> int:
+    """Returns the price of a token of the prompt in the unit of the table."""
+    return UNKNOWN_RATE if price is None else int(price.input * _OF_A_MILLION)
 
 
 def note_trace(runtime: Runtime, state: RequestState) -> None:

@@ -223,12 +223,12 @@ def cost_texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:
 
 
 def _usage_of(state: RequestState) -> Usage:
-    """Returns the usage that the provider stated; an estimate for output without one, and for a request that the client
-    left while the provider was working on it, which may be billed; zeros where no provider had the request."""
+    """Returns the usage that the provider stated; an estimate for output without one, and for a request that was cut
+    off while the provider was working on it, which may be billed; zeros where no provider had the request."""
     answer = state.answer
     if answer.usage is not None:
         usage = _caught_up(state, answer.usage)
-    elif answer.output_bytes or state.outcome is Outcome.SUCCESS or _was_left_working(state):
+    elif answer.output_bytes or state.outcome is Outcome.SUCCESS or _was_cut_off(state):
         usage = completed_usage(state, None)
     else:
         return Usage()
@@ -236,10 +236,14 @@ def _usage_of(state: RequestState) -> Usage:
     return usage
 
 
-def _was_left_working(state: RequestState) -> bool:
-    """Returns whether the client left when the provider had the request. An operation without chat completions is not
-    counted by its body, which may be a file."""
-    return state.outcome is Outcome.CANCELLED and state.routing.is_written and not state.surface.native_only
+def _was_cut_off(state: RequestState) -> bool:
+    """Returns whether the client left, or the worker was stopped, when the provider had the request. An operation
+    without chat completions is not counted by its body, which may be a file."""
+    return (
+        state.outcome in (Outcome.CANCELLED, Outcome.INTERRUPTED)
+        and state.routing.is_written
+        and not state.surface.native_only
+    )
 
 
 def _caught_up(state: RequestState, stated: Usage) -> Usage:

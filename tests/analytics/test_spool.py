@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from analytics.request_log.record import DEFAULT_RETENTION_DAYS, Operation, Outcome, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool import writer as writer_module
-from analytics.spool.inflight import InflightRequest, InflightTable, kind_of, read_table
+from analytics.spool.inflight import UNKNOWN_RATE, InflightRequest, InflightTable, kind_of, read_table
 from analytics.spool.interrupted import record_interrupted
 from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.writer import SpoolWriter
@@ -409,3 +409,36 @@ def test_interrupted__of_a_key_in_a_team__is_recorded_with_it_as_far_as_a_slot_h
     [frame] = read(spool)
     found = frame.record()
     assert (found.team_id, found.api_key_id, found.is_stream, found.retention_days) == (recorded, 1, True, 30)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "rate", "found"),
+    [
+        (0, UNKNOWN_RATE, (0, False, False, "")),
+        (1000, UNKNOWN_RATE, (1000, True, False, "")),
+        (1000, 250_000_000, (1000, True, True, "0.0025000000")),
+        (3, 1, (3, True, True, "0.0000000000")),
+    ],
+)
+def test_interrupted__after_a_provider_was_asked__costs_the_estimated_prompt(
+    spool: Path, tokens: int, rate: int, found: tuple[int, bool, bool, str]
+) -> None:
+    table = InflightTable(spool)
+    record = make_entry().record
+    # What the slot held before is not taken for this request's.
+    former = begin(table)
+    table.expect(former, 77, 77)
+    table.end(former)
+    slot = table.begin(
+        InflightRequest(record.request_id, record.project_id, record.ts, 1, "m", True, "s", "u", source="judge")
+    )
+    if tokens:
+        table.expect(slot, tokens, rate)
+    table.close()
+
+    record_interrupted(spool)
+
+    [frame] = read(spool)
+    one = frame.record()
+    assert (one.prompt_tokens, one.tokens_estimated, one.cost_known, one.cost_usd) == found
+    assert (one.source, one.outcome) == ("judge", Outcome.INTERRUPTED)

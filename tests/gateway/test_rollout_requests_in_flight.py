@@ -164,6 +164,10 @@ def of(gateway: Gateway, requests: list[InflightRequest]) -> list[InflightReques
     return [request for request in requests if request.project_id == gateway.project_id]
 
 
+def _was_sent(request: InflightRequest) -> bool:
+    return request.tokens > 0
+
+
 @pytest.fixture
 def own_service() -> Iterator[GatewayService]:
     with GatewayService(workers=1, settings=LONG_TIMEOUTS) as running:
@@ -183,7 +187,7 @@ def test_worker_killed__with_requests_of_a_rollout__they_are_recorded_with_what_
             clients.submit(ask, gateway, "silent", port=port),
             clients.submit(gateway.post, body(user="silent"), port=port),
         ]
-        waiting = own_service.until(partial(in_flight, own_service), lambda found: len(found) == 2)
+        waiting = own_service.until(partial(in_flight, own_service), lambda found: sum(map(_was_sent, found)) == 2)
 
         # The worker is killed.
         own_service.kill_worker(0)
@@ -193,6 +197,8 @@ def test_worker_killed__with_requests_of_a_rollout__they_are_recorded_with_what_
     assert record_interrupted(own_service.var / "spool") == 2
     records = {one.request_id: gateway.record(one.request_id) for one in waiting}
     assert {record.outcome for record in records.values()} == {Outcome.INTERRUPTED}
+    # Both may be billed.
+    assert all(record.tokens_estimated and record.prompt_tokens for record in records.values())
     (given,) = [record for record in records.values() if record.rollout_id]
     honest = variant_of(rollout.id, AllocationType.RANDOM, 100, user_id="", session_id="", request_id=given.request_id)
     assert (given.rollout_id, given.rollout_stage, given.variant) == (rollout.id, 1, "target")

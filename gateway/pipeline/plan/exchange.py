@@ -28,6 +28,7 @@ from gateway.runtime.runtime import Runtime
 from gateway.surfaces.reply import reply_of
 from integrations.providers.base import ParsedResponse
 from integrations.providers.errors import ProviderError
+from integrations.providers.usage import estimated_tokens
 from integrations.transport.base import BegunResponse, Sending, Timeouts, Transport, UpstreamResponse
 from integrations.transport.request_head import RequestHead
 
@@ -105,7 +106,8 @@ class Exchange(msgspec.Struct):
         self.called_at = time.perf_counter()
         # First, so that a request whose worker is killed right after the write is on record too.
         caller = self.user_id, self.headers.session_id
-        self.slot = inflight.begin_of(plan.kind, self.request_id, self.arrived_us, caller)
+        tokens = estimated_tokens(len(self.body))
+        self.slot = inflight.begin_of(plan.kind, self.request_id, self.arrived_us, caller, tokens)
         state = self.state
         if state is not None and state.prompt.rollout_id:
             note_allocation(self.runtime, state, self.slot)

@@ -12,6 +12,7 @@ from core.errors import ApplicationError
 from core.keys.services import KeyRecord
 from gateway.pipeline.callers import has_limits
 from gateway.pipeline.context import Attempt
+from gateway.pipeline.inflight import rate_of
 from gateway.pipeline.marked_documents import MARK
 from gateway.pipeline.permitted import permitted
 from gateway.pipeline.plan.leased import LeasedLimits
@@ -140,7 +141,7 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
         {(): head},
         runtime.deadlines.within(runtime.deadlines.total),
         shown.record,
-        _kind_of(shown.record),
+        _kind_of(shown.record, state.routing.price),
         shown.served,
         shown.last,
         LeasedLimits(runtime.limiter, found, state.routing.price) if has_limits(state) else None,
@@ -148,7 +149,7 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
     )
 
 
-def _kind_of(record: RequestRecord) -> InflightKind:
+def _kind_of(record: RequestRecord, price: Price | None) -> InflightKind:
     request = InflightRequest(
         "",
         record.project_id,
@@ -161,6 +162,7 @@ def _kind_of(record: RequestRecord) -> InflightKind:
         record.retention_days,
         operation=record.operation,
         team_id=record.team_id,
+        rate=rate_of(price),
     )
     return kind_of(request)
 
