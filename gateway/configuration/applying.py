@@ -52,13 +52,18 @@ def entries_of(projects: Projects) -> int:
 
 def plan(projects: Projects, *, prune: bool, makes_keys: bool, done: Callable[[], object]) -> list[ProjectPlan]:
     """Returns what would become of each project. Nothing is changed. Raises InvalidConfigurationError."""
-    found = []
+    found, problems = [], []
     # Services log what they do, and nothing of it is done.
     with recording(), _without_log():
         for name, given in projects.items():
-            with transaction.atomic():
-                found.append(_bring(name, given, prune, NewKeys({} if makes_keys else None), done))
-                transaction.set_rollback(True)
+            try:
+                with transaction.atomic():
+                    found.append(_bring(name, given, prune, NewKeys({} if makes_keys else None), done))
+                    transaction.set_rollback(True)
+            except InvalidConfigurationError as error:
+                problems += error.problems
+    if problems:
+        raise InvalidConfigurationError(problems)
     return found
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path as File
 from typing import Any, BinaryIO
@@ -25,11 +26,24 @@ _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that was read. `values` is None for an empty one."""
+    """A file that was read. `values` is None for an empty one. `doubled` are the names that are twice in one object,
+    of which the first counts."""
 
     name: str
     values: Any
     root: yaml.Node | None = field(default=None, repr=False)
+    doubled: Sequence[Problem] = ()
+
+    @contextmanager
+    def all_told(self, *, is_last: bool = True) -> Iterator[None]:
+        """Has the doubled names told together with what else is found wrong, and the last time also if nothing is.
+        Raises InvalidConfigurationError."""
+        try:
+            yield
+        except InvalidConfigurationError as error:
+            raise InvalidConfigurationError([*error.problems, *self.doubled]) from None
+        if self.doubled and is_last:
+            raise InvalidConfigurationError(self.doubled)
 
     def place(self, path: Path) -> str:
         """Returns the file and, if it is known, the line of a value, or of the last that is there on the way to it."""
@@ -63,8 +77,15 @@ def read_stream(name: str, stream: BinaryIO) -> bytes:
 
 
 def read_yaml(name: str, content: bytes) -> Source:
-    """Returns the only document of a YAML file. Raises InvalidConfigurationError for what is no YAML, for a name that
-    is twice in one object, and for values that no configuration has."""
+    """Returns the only document of a YAML file. Raises InvalidConfigurationError for what is no YAML, for names that
+    are twice in one object, and for values that no configuration has."""
+    source = read_with_doubled(name, content)
+    with source.all_told():
+        return source
+
+
+def read_with_doubled(name: str, content: bytes) -> Source:
+    """Returns the same for whoever tells doubled names together with what else is wrong."""
     try:
         text = content.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
@@ -74,7 +95,8 @@ def read_yaml(name: str, content: bytes) -> Source:
     try:
         _check_depth(name, text)
         root = loader.get_single_node()
-        values = None if root is None else _Reader(name, loader).value(root, (), 0)
+        reader = _Reader(name, loader)
+        values = None if root is None else reader.value(root, (), 0)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{name}:{mark.line + 1}: " if mark else f"{name}: "
@@ -85,7 +107,7 @@ def read_yaml(name: str, content: bytes) -> Source:
         raise _invalid(f"{name}: ", f"Is nested more than {_MAX_DEPTH} levels deep.") from None
     finally:
         loader.dispose()
-    return Source(name, values, root)
+    return Source(name, values, root, reader.doubled)
 
 
 def _check_depth(name: str, text: str) -> None:
@@ -110,6 +132,7 @@ class _Reader:
     name: str
     loader: yaml.SafeLoader
     made: dict[int, tuple[Any, int]] = field(default_factory=dict)
+    doubled: list[Problem] = field(default_factory=list)
 
     def value(self, node: yaml.Node, path: Path, depth: int) -> Any:
         return self._made(node, path, depth)[0]
@@ -144,10 +167,12 @@ class _Reader:
                 size += self._merge(merged, value, path, depth)
                 continue
             name = self._name(key, path)
-            if name in own:
-                raise self._problem(key, (*path, name), "Is there twice.")
-            own[name], parts = self._made(value, (*path, name), depth + 1)
+            found, parts = self._made(value, (*path, name), depth + 1)
             size += parts
+            if name in own:
+                self.doubled += self._problem(key, (*path, name), "Is there twice.").problems
+            else:
+                own[name] = found
         return {**merged, **own}, size
 
     def _merge(self, merged: dict[str, Any], node: yaml.Node, path: Path, depth: int) -> int:

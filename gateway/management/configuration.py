@@ -51,16 +51,17 @@ def unchanged_on_failure(source: Source | None = None) -> Iterator[None]:
 
 def apply(command: BaseCommand, name: str, source: Source, projects: Projects, options: dict[str, Any]) -> None:
     """Shows the plan for the projects and, unless the options say otherwise, carries it out."""
-    makes_keys, prune = options["new_keys"] is not None, bool(options.get("prune"))
+    only_shows, prune = options["plan"] or options["check"], bool(options.get("prune"))
+    makes_keys = only_shows or options["new_keys"] is not None
     with unchanged_on_failure(source):
-        with _bar("planning", projects) as bar:
+        with _bar("planning", projects) as bar, source.all_told():
             plans = plan(projects, prune=prune, makes_keys=makes_keys, done=bar.update)
         for line in lines_of(plans, can_prune="prune" in options):
             command.stdout.write(line)
         is_any = any(one.is_any for one in plans)
         if options["check"] and is_any:
             sys.exit(_CHANGES_PLANNED)
-        if options["plan"] or options["check"] or not is_any:
+        if only_shows or not is_any:
             return
         _confirm(options)
         with _bar("applying", projects) as bar:

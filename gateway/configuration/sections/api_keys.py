@@ -18,6 +18,7 @@ from gateway.configuration.sections.base import Differences, EntriesSection, Val
 
 _FIELD = "secret"
 _MISSING = "The key is new: say where its secret is found, or have one made by --new-keys FILE."
+_MADE = Secret("", "a new secret, written to --new-keys")
 
 
 class _FileKeySerializer(NewApiKeySerializer):
@@ -64,6 +65,8 @@ class ApiKeysSection(EntriesSection):
     def settle(self, wanted: Values, stored: Values | None, path: Path) -> Values:
         if stored is not None and wanted.get(_FIELD) == Secret(None):
             wanted = {field: value for field, value in wanted.items() if field != _FIELD}
+        if stored is None and _FIELD not in wanted:
+            wanted = {**wanted, _FIELD: _MADE}
         return super().settle(wanted, stored, path)
 
     def create(self, name: str, values: Values) -> None:

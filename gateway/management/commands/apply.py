@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand
 
 from core.management.requirements import require_tables
 from gateway.configuration.applying import projects_of
-from gateway.configuration.document import Source, read_file, read_stream, read_yaml
+from gateway.configuration.document import Source, read_file, read_stream, read_with_doubled
 from gateway.management import configuration
 
 _STANDARD_INPUT = "standard input"
@@ -31,12 +31,12 @@ class Command(BaseCommand):
         require_tables()
         with configuration.unchanged_on_failure():
             source = _read(options["file"])
-        with configuration.unchanged_on_failure(source):
+        with configuration.unchanged_on_failure(source), source.all_told(is_last=False):
             projects = projects_of(source)
         configuration.apply(self, "apply", source, projects, options)
 
 
 def _read(name: str) -> Source:
     if name != "-":
-        return read_yaml(name, read_file(name))
-    return read_yaml(_STANDARD_INPUT, read_stream(_STANDARD_INPUT, sys.stdin.buffer))
+        return read_with_doubled(name, read_file(name))
+    return read_with_doubled(_STANDARD_INPUT, read_stream(_STANDARD_INPUT, sys.stdin.buffer))

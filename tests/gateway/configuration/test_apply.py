@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError
+from django.conf import settings as service_settings
+from django.core.management import CommandError, call_command
 
 from core.keys.services import find_key, hash_key
 from core.models import ApiKey, AuditEntry, Project, Team
@@ -390,3 +392,33 @@ def test_apply__one_project_of_two_is_wrong__neither_is_changed(tmp_path: Path) 
     text = project("teams: {search: }") + "  other:\n    teams: {search: {rate_limit_rpm: none}}\n"
     assert "FILE:7: projects.other.teams.search.rate_limit_rpm: Must be a whole number." in refusal(text, tmp_path)
     assert not Project.objects.exists()
+
+
+_PAGE = (service_settings.BASE_DIR / "docs" / "configuration-files.md").read_text(encoding="utf-8")
+EXAMPLE = re.search(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize(("option", "code"), [("--plan", 0), ("--dry-run", 0), ("--check", 2)])
+def test_apply__first_example_of_the_docs__is_shown_without_a_place_for_new_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str, code: int
+) -> None:
+    assert EXAMPLE is not None
+    file = tmp_path / "gateway.yaml"
+    file.write_text(EXAMPLE[1].replace("/run/secrets/azure-eu", str(tmp_path / "azure-eu")), encoding="utf-8")
+    (tmp_path / "azure-eu").write_text("secret-of-azure", encoding="utf-8")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-openai")
+
+    try:
+        call_command("apply", str(file), option)
+        ended = 0
+    except SystemExit as end:
+        ended = int(end.code or 0)
+
+    printed = capsys.readouterr().out
+    assert ended == code
+    assert "  + api_keys.ci\n" in printed
+    assert "      secret: (a new secret, written to --new-keys)\n" in printed
+    assert not Project.objects.filter(name="shop").exists()
+    # Only what is done needs a place for them.
+    with pytest.raises(CommandError, match="have one made by --new-keys FILE"):
+        output("apply", str(file), "--yes")

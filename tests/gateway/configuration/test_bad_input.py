@@ -37,7 +37,7 @@ def unchanged() -> object:
         ("a: 1\n---\nb: 2", "FILE:2: Is no YAML: but found another document."),
         ("a: !!python/object:os.system {}", "FILE:1: a: A value of the type tag:yaml.org,2002:python/"),
         ("a: !own 1", "FILE:1: a: A value of the type !own has no place here."),
-        ("a: 1\nb:\n  c: 1\n  c: 2", "FILE:4: b.c: Is there twice."),
+        (_HEAD + "projects:\n  a: {}\n  a: {}", "FILE:5: projects.a: Is there twice."),
         ("? [a, b]\n: 1", "FILE:1: The name of a field is a text."),
         (b"a: 1\nb: \xff", "FILE:2: Is not UTF-8."),
         ("a: \x00", "FILE: Is no YAML: "),
@@ -175,3 +175,23 @@ def test_apply__aliases_of_aliases__stand_for_too_much(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 9)]
     assert "Aliases stand for more than 2,000,000 values here." in refusal("\n".join(lines), tmp_path)
+
+
+def test_apply__names_twice_and_values_that_are_wrong__are_told_together(tmp_path: Path) -> None:
+    text = project(
+        "integrations:",
+        "  gpt-eu: {provider: azure_openai, weight: heavy}",
+        "api_keys:",
+        "  ci: {scopes: [gateway]}",
+        "  ci: {scopes: [gateway]}",
+        "teams: {search: {rate_limit_rpm: 1, rate_limit_rpm: 2}}",
+    )
+    text += "  other:\n    teams: {search: {rate_limit_rpm: 0}}\n"
+
+    lines = refusal(text, tmp_path, "--new-keys", str(tmp_path / "keys.json")).splitlines()
+
+    assert "FILE:6: projects.shop.integrations.gpt-eu.weight: Must be a whole number." in lines
+    assert "FILE:9: projects.shop.api_keys.ci: Is there twice." in lines
+    assert "FILE:10: projects.shop.teams.search.rate_limit_rpm: Is there twice." in lines
+    assert any(line.startswith("FILE:12: projects.other.teams.search.rate_limit_rpm: ") for line in lines)
+    assert lines[-1] == "Nothing was changed."
