@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.configuration.origins.prompts import content_of, entries_of, label_of, messages_of
-from gateway.configuration.origins.remaining import Imported, Remaining
+from gateway.configuration.origins.remaining import Imported, Remaining, number_of
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from prompts.content.messages import INCLUDE
 from prompts.models import LATEST
@@ -44,15 +44,15 @@ def read(values: Any) -> Imported:
 
 
 def _number(given: Mapping[str, Any], place: int) -> int:
-    number = given.get("version")
-    if isinstance(number, int) and not isinstance(number, bool):
+    number = number_of(given.get("version"))
+    if isinstance(number, int):
         return number
     problem = "Is needed: the API's list of prompts has no contents, only its answer to a version does."
     raise InvalidConfigurationError([Problem((place, "version"), problem)])
 
 
 def _read_version(remaining: Remaining, place: str, prompts: dict[str, dict[str, Any]]) -> None:
-    name, number = remaining.take_text(place, "name"), remaining.take(place, "version")
+    name, number = remaining.take_text(place, "name"), remaining.take_number(place, "version")
     if not name:
         raise InvalidConfigurationError([Problem((place, "name"), "Is needed.")])
     for field in _BOOKKEEPING:

@@ -59,10 +59,12 @@ _SECRETS = {
 }
 _NUMBERS = {"rpm": "rpm", "tpm": "tpm", "weight": "weight", "order": "priority"}
 # Parameters of a request, which are used where a client leaves them out.
+_NUMERIC_PARAMETERS = (
+    "temperature", "top_p", "max_tokens", "max_completion_tokens", "frequency_penalty", "presence_penalty", "seed",
+    "top_k",
+)  # fmt: skip
 _PARAMETERS = (
-    "temperature", "top_p", "max_tokens", "max_completion_tokens", "frequency_penalty", "presence_penalty", "stop",
-    "seed", "user", "reasoning_effort", "thinking", "parallel_tool_calls", "store", "top_k", "verbosity",
-    "service_tier",
+    "stop", "user", "reasoning_effort", "thinking", "parallel_tool_calls", "store", "verbosity", "service_tier",
 )  # fmt: skip
 _COSTS = {
     "input_cost_per_token": "input_cost_per_1m",
@@ -235,9 +237,11 @@ class _Entry:
         return {"api_key": self._variables.secret(given) if given.startswith((_REFERENCE, "{")) else {"file": given}}
 
     def _additions(self) -> dict[str, Any]:
-        parameters = {
-            name: value for name in _PARAMETERS if (value := self._remaining.take(*self._params, name)) is not None
+        taken = {
+            **{name: self._remaining.take_number(*self._params, name) for name in _NUMERIC_PARAMETERS},
+            **{name: self._remaining.take(*self._params, name) for name in _PARAMETERS},
         }
+        parameters = {name: value for name, value in taken.items() if value is not None}
         parameters |= self._remaining.take_object(*self._params, "extra_body")
         headers = {
             str(name): self._variables.secret(str(value))

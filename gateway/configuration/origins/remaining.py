@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from math import isfinite
 from typing import Any, NamedTuple
 
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem, dotted
 
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _NO_COUNTERPART = "has no counterpart here"
 
 
@@ -26,6 +29,16 @@ class Imported:
 
     project: dict[str, Any] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+
+
+def number_of(given: Any) -> int | float | None:
+    """Returns a number, also that of a text: YAML 1.1 takes `6e-07` for one, and JSON is often written by hand."""
+    if isinstance(given, str) and _NUMBER.fullmatch(given.strip()):
+        read = float(given)
+        given = int(read) if read.is_integer() else read
+    if isinstance(given, bool) or not isinstance(given, int | float) or not isfinite(given):
+        return None
+    return given
 
 
 class Remaining:
@@ -50,7 +63,11 @@ class Remaining:
         return str(self._take_a((str, int, float), "a text", path) or "")
 
     def take_number(self, *path: str | int) -> int | float | None:
-        found: int | float | None = self._take_a((int, float), "a number", path)
+        """Returns a number, which may be written as a text. What is none is told, and left out."""
+        given = self.take(*path)
+        found = number_of(given)
+        if given is not None and found is None:
+            self.note(path, "is no number, and is left out")
         return found
 
     def take_list(self, *path: str | int) -> list[Any]:

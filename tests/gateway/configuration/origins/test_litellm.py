@@ -13,7 +13,7 @@ from django.core.management import CommandError
 from core.keys.services import find_key, hash_key
 from core.models import Project
 from gateway.configuration.origins.litellm import read
-from gateway.configuration.origins.remaining import Imported
+from gateway.configuration.origins.remaining import Imported, number_of
 from gateway.configuration.problems import InvalidConfigurationError
 from gateway.configuration.secrets import Secret
 from gateway.pipeline.candidates import allowed_names, candidates_of
@@ -299,7 +299,6 @@ def test_read__without_a_counterpart__is_told_by_its_place(text: str, place: str
         ("model_list: 5", "model_list: Must be a list."),
         ("model_list: [{litellm_params: {model: a/b}}]", "model_list.0.model_name: Is needed."),
         ("model_list: [{model_name: a, litellm_params: 1}]", "model_list.0.litellm_params.model: Is needed."),
-        ("router_settings: {num_retries: often}", "router_settings.num_retries: Must be a number."),
         ("litellm_settings: {fallbacks: yes}", "litellm_settings.fallbacks: Must be a list."),
         ("litellm_settings: {cache: 'on'}", "litellm_settings.cache: Must be true or false."),
         (
@@ -374,3 +373,36 @@ def _references(value: Any) -> Iterator[str]:
         yield value.removeprefix("os.environ/")
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _references(inner)
+
+
+@pytest.mark.django_db
+def test_import_from__numbers_as_texts__are_numbers_and_what_is_none_is_told_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("K", "sk-of-this-test")
+    text = model(input_cost_per_token="6e-07", output_cost_per_token="2.4E-6", rpm=" 60 ", max_tokens="200", tpm="many")
+    file = tmp_path / "config.yaml"
+    file.write_text(text + "router_settings: {num_retries: often}\n", encoding="utf-8")
+
+    printed = output("import_from", "litellm", str(file), "--project", "moved", "--yes")
+
+    row = ProviderIntegration.objects.get(project__name="moved")
+    assert (row.rpm, row.tpm, row.default_parameters) == (60, None, {"max_tokens": 200})
+    assert imported(text).project["integrations"]["openai"]["prices"] == [
+        {"model": "m", "input_cost_per_1m": "0.6", "output_cost_per_1m": "2.4"}
+    ]
+    line = next(number for number, one in enumerate(text.splitlines(), 1) if "tpm" in one)
+    assert f"{file}:{line}: model_list.0.litellm_params.tpm: is no number, and is left out" in printed
+    assert "router_settings.num_retries: is no number, and is left out" in printed
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [
+        ("6e-07", 6e-07), ("200", 200), ("+2.0", 2), (".5", 0.5), ("-1E3", -1000), (1.5, 1.5), (3, 3), ("1,000", None),
+        ("1_000", None), ("", None), ("nan", None), ("1e999", None), (float("inf"), None), (True, None), ([1], None),
+        ("٣", None),
+    ],
+)  # fmt: skip
+def test_number_of__texts_and_values__finite_numbers_alone(given: Any, number: float | None) -> None:
+    assert number_of(given) == number

@@ -225,3 +225,14 @@ def test_import_from__wrong_prompts__says_where(origin: str, content: str, sente
         output("import_from", origin, str(file), "--project", "p", "--yes")
     assert sentence in str(raised.value)
     assert not Project.objects.exists()
+
+
+def test_read__numbers_as_texts__are_numbers_and_what_is_none_is_left_out() -> None:
+    found = langfuse_of(version="2", config={"max_tokens": "200", "temperature": "warm"})
+    [version] = found.project["prompts"]["p"]["versions"]
+    assert (version["number"], version["max_tokens"], "temperature" in version) == (2, 200, False)
+    assert told(found)["0.config.temperature"] == "is no number, and is left out"
+
+    found = helicone_of({"max_tokens": "2e2", "temperature": "0.5"}, minor_version="3")
+    [version] = found.project["prompts"]["p"]["versions"]
+    assert (version["max_tokens"], version["temperature"]) == (200, 0.5)

@@ -218,3 +218,23 @@ def test_read__configuration_behind_a_link__reads_its_own_files(tmp_path: Path) 
     (tmp_path / "link").symlink_to(FILES, target_is_directory=True)
     versions = imported(WHOLE.read_text(), tmp_path / "link").project["prompts"]["greet"]["versions"]
     assert versions[0]["system_prompt"] == "Greet {{ name }}."
+
+
+def test_read__numbers_as_texts__are_numbers_and_what_is_none_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "brief.txt").write_text("Be brief.", encoding="utf-8")
+    text = """
+    [functions.f]
+    type = "chat"
+    [functions.f.variants.v]
+    type = "chat_completion"
+    model = "openai::gpt-4o"
+    system_instructions = "brief.txt"
+    temperature = "0.5"
+    max_tokens = "many"
+    """
+
+    found = imported(text, tmp_path)
+
+    [version] = found.project["prompts"]["f"]["versions"]
+    assert (version["temperature"], "max_tokens" in version) == (0.5, False)
+    assert told(found)["functions.f.variants.v.max_tokens"] == "is no number, and is left out"
