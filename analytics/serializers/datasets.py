@@ -8,6 +8,7 @@ from uuid import UUID
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 from analytics.datasets.errors import InvalidItemError
 from analytics.datasets.items import MAX_TAG_CHARACTERS, MAX_TAGS, NewItem, read_item, read_tags, require_storable
@@ -87,13 +88,10 @@ class NewDatasetSerializer(DatasetChangeSerializer):
 
 @extend_schema_field(_ITEM)
 class ItemField(serializers.Field[Any, Any, Any, Any]):
-    """An item, as a line of a file has it."""
+    """An item, as a line of a file has it. What is wrong with it has an error of its own, and no field's."""
 
-    def to_internal_value(self, data: Any) -> NewItem:
-        try:
-            return read_item(data)
-        except InvalidItemError as error:
-            raise serializers.ValidationError(_at(error)) from None
+    def run_validation(self, data: Any = empty) -> Any:
+        return data
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -104,10 +102,7 @@ class ItemField(serializers.Field[Any, Any, Any, Any]):
 )
 class TagsField(serializers.Field[Any, Any, Any, Any]):
     def to_internal_value(self, data: Any) -> list[str]:
-        try:
-            return read_tags(data)
-        except InvalidItemError as error:
-            raise serializers.ValidationError(_at(error, "tags")) from None
+        return read_tags(data)
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -115,6 +110,9 @@ class TagsField(serializers.Field[Any, Any, Any, Any]):
 
 class NewItemsSerializer(BodySerializer):
     items = serializers.ListField(child=ItemField(), min_length=1, max_length=MAX_ITEMS_AT_ONCE)
+
+    def validate_items(self, value: list[Any]) -> list[NewItem]:
+        return [_read(item, f"items.{place}") for place, item in enumerate(value)]
 
 
 class ItemChangeSerializer(BodySerializer):
@@ -126,10 +124,7 @@ class ItemChangeSerializer(BodySerializer):
     tags = TagsField(required=False)
 
     def validate_expected(self, value: Any) -> Any:
-        try:
-            require_storable(value)
-        except InvalidItemError as error:
-            raise serializers.ValidationError(_at(error)) from None
+        require_storable(value, "expected")
         return value
 
 
@@ -208,7 +203,8 @@ def checked_filter(value: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _at(error: InvalidItemError, own: str = "") -> Any:
-    """Returns the problems by their paths inside of the field `own`."""
-    found = {path.removeprefix(own).removeprefix("."): [text] for path, text in error.problems.items()}
-    return found.get("", found)
+def _read(item: Any, place: str) -> NewItem:
+    try:
+        return read_item(item)
+    except InvalidItemError as error:
+        raise error.at(place) from None

@@ -146,19 +146,43 @@ def test_items__by_tag__only_those_with_exactly_it(api: APIClient, project: Proj
         (item_body(tags=["a\nb"]), "tags.0"),
         (item_body(prompt_version=3), "prompt_config_id"),
         (item_body("x" * 262_144), "items.1"),
+        (item_body(tags=["x" * 51]), "tags.0"),
+        (item_body(tags=[str(number) for number in range(21)]), "tags"),
+        (None, "items.1"),
+        ("Hello", "items.1"),
     ],
 )
 def test_items__one_is_wrong__none_is_added_and_its_field_is_named(
-    api: APIClient, project: Project, item: dict[str, Any], field: str
+    api: APIClient, project: Project, item: Any, field: str
 ) -> None:
     dataset = make_dataset(project)
 
     answer = api.post(path_of(dataset, "items"), {"items": [item_body(), item]}, format="json")
 
-    assert answer.status_code == 400, answer.content
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_dataset_item"), answer.content
     message = answer.json()["error"]["message"]
     assert message.startswith("items.1") and field in message, message
     assert api.get(path_of(dataset)).json()["version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"tags": ["x" * 51]}, "tags.0"),
+        ({"tags": [str(number) for number in range(21)]}, "tags"),
+    ],
+)
+def test_item_change__that_no_item_may_have__has_the_code_of_items(
+    api: APIClient, project: Project, change: dict[str, Any], field: str
+) -> None:
+    dataset = make_dataset(project)
+    item = first_item(api, dataset)
+
+    answer = api.patch(path_of(dataset, "items", item["id"]), change, format="json")
+
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (400, "invalid_dataset_item"), answer.content
+    assert error["message"].startswith(f"{field}: ")
 
 
 @pytest.mark.parametrize(("count", "status"), [(0, 400), (1_000, 201), (1_001, 400)])
