@@ -9,13 +9,26 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import F, QuerySet
-from django.db.models.functions import Round
+from django.db.models import BigIntegerField, DecimalField, F, QuerySet, Sum, Value
+from django.db.models.functions import Cast, Round
 
 NOTHING = Decimal(0)
 
 # SQLite keeps decimals as doubles. Rounded to the places of the columns, sums and comparisons are exact there too.
 _PLACES = 10
+
+
+class SumOfDollars(Sum):
+    """The sum of a column of dollars, exact on SQLite too: of integers, in units of the last place; None of nothing."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        one = Value(Decimal(10**_PLACES), DecimalField(max_digits=20, decimal_places=0))
+        units = Round(F(name) * one, output_field=DecimalField(max_digits=30, decimal_places=0))
+        super().__init__(Cast(units, BigIntegerField()), **options)
+
+    @staticmethod
+    def convert_value(value: int | None, expression: Any, connection: Any) -> Decimal | None:
+        return None if value is None else Decimal(value).scaleb(-_PLACES)
 
 
 def reserve(row: QuerySet[Any], amount: Decimal, *, limit: str) -> bool:

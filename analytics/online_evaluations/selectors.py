@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -17,7 +17,7 @@ from analytics.models.online_evaluations import EvaluationState, TaskState
 from analytics.online_evaluations.errors import OnlineEvaluationNotFoundError
 from analytics.online_evaluations.money import month_of
 from analytics.reviews.due_labels import LABEL_PATIENCE
-from core.ledger import NOTHING
+from core.ledger import NOTHING, SumOfDollars
 
 _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
@@ -117,7 +117,9 @@ def progress_of_several(evaluations: Iterable[OnlineEvaluation]) -> dict[UUID, P
     # What waits for users comes due a day later.
     due_in_hour = _counted(due.filter(due_at__gte=moment - _HOUR, due_at__lte=moment + _MINUTE))
     oldest = dict(due.values_list("evaluation_id").annotate(oldest=Min("due_at")))
-    costs = dict(tasks.filter(ended_at__gte=moment - _DAY).values_list("evaluation_id").annotate(cost=Sum("cost_usd")))
+    costs = dict(
+        tasks.filter(ended_at__gte=moment - _DAY).values_list("evaluation_id").annotate(cost=SumOfDollars("cost_usd"))
+    )
     months = EvaluationBudget.objects.filter(evaluation__in=ids, month=month_of(moment))
     by_month = {month.evaluation_id: month for month in months}
     unused = EvaluationBudget(spent_usd=NOTHING, reserved_usd=NOTHING)

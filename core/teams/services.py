@@ -8,11 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from core.errors import ConflictError, NotFoundError, ValidationError
 from core.keys.services import LIMIT_FIELDS, change_key
+from core.ledger import SumOfDollars
 from core.models import ApiKey, Membership, Team, TeamMember
 
 MAX_TEAMS = 1_000
@@ -87,7 +88,7 @@ def delete_team(project_id: UUID, team_id: int, *, keys_to: str = "") -> None:
 
 def teams_budget(project_id: UUID) -> Decimal:
     """Returns the sum of the teams' budgets of a month, in US dollars."""
-    found = Team.objects.for_project(project_id).aggregate(budget=Sum("monthly_budget_usd"))["budget"]
+    found = Team.objects.for_project(project_id).aggregate(budget=SumOfDollars("monthly_budget_usd"))["budget"]
     return found or Decimal(0)
 
 

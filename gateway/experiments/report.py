@@ -11,9 +11,10 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Avg, Count, F, FloatField, Min, Q, Sum, Value
+from django.db.models import Avg, Count, F, FloatField, Min, Q, Value
 from django.db.models.functions import Cast, Coalesce
 
+from core.ledger import NOTHING, SumOfDollars
 from gateway.experiments.candidates import candidates_of
 from gateway.experiments.evaluators import evaluators_of
 from gateway.experiments.found import target_report
@@ -96,7 +97,7 @@ def _totals(experiment_id: UUID) -> Mapping[int, Mapping[str, Any]]:
             answered=Count("pk", filter=_GOOD),
             failed=Count("pk", filter=_DONE & ~Q(error_code="")),
             pending=Count("pk", filter=~_DONE),
-            cost=Sum("cost_usd"),
+            cost=SumOfDollars("cost_usd"),
             costs=Count("cost_usd"),
             latency=Avg("latency_ms", filter=_GOOD),
             tokens=Avg(Cast(tokens, FloatField()), filter=_GOOD),
@@ -126,14 +127,14 @@ def _figures(
 ) -> ExperimentFigures:
     wins, ties, compared = winners[label], winners[TIE], winners["compared"]
     low, high = wilson(wins + ties / 2, compared) if compared else (None, None)
-    cost, costs = float(row.get("cost") or 0), row.get("costs", 0)
+    cost, costs = row.get("cost") or NOTHING, row.get("costs", 0)
     return {
         "label": label,
         "answered": row.get("answered", 0),
         "failed": row.get("failed", 0),
         "pending": row.get("pending", 0),
-        "total_cost_usd": cost,
-        "mean_cost_usd": cost / costs if costs else None,
+        "total_cost_usd": float(cost),
+        "mean_cost_usd": float(cost / costs) if costs else None,
         "mean_latency_ms": _number(row.get("latency")),
         "mean_tokens": _number(row.get("tokens")),
         "mean_score": _number(row.get("grade")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -172,6 +173,16 @@ def test_end__without_evaluators__has_a_summary_and_no_report(project: Project) 
 
     assert report_of(experiment) is None
     assert [row["answered"] for row in summary_of(experiment)] == [3, 3]
+
+
+@pytest.mark.parametrize("cost", ["0.00001", "0.0000000003", "0.1234567891", "12.3400000001"])
+def test_summary__costs_of_a_thousand_answers__add_up_to_the_last_digit(project: Project, cost: str) -> None:
+    count = 1000
+    experiment = ended(make_experiment(project, [Row([[], []], answer={"cost_usd": Decimal(cost)})] * count, []))
+
+    for row in summary_of(experiment):
+        assert Decimal(str(row["total_cost_usd"])) == count * Decimal(cost)
+        assert row["mean_cost_usd"] == float(cost)
 
 
 @pytest.mark.parametrize("state", [ExperimentState.CANCELLED, ExperimentState.FAILED])
