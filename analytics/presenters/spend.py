@@ -52,7 +52,7 @@ def cost_by(
         for key in found.keys
         if key in found.figures
     ]
-    previous: spend.PreviousTotals = {
+    totals_before: spend.PreviousTotals = {
         "start_date": past.start,
         "end_date": past.end,
         **spend.previous_figures(found.total_before),
@@ -62,7 +62,7 @@ def cost_by(
         "end_date": time_range.end,
         "group_by": dimension,
         **spend.previous_figures(found.total),
-        "previous": previous,
+        "range_before": totals_before,
     }
     return Listing(found.count, results, more)
 

@@ -56,12 +56,12 @@ class CostViewSet(ProjectViewSet):
             "request_count": int,
             "total_tokens": int,
             "total_cost_usd": float,
-            "previous": wire.PreviousTotals,
+            "range_before": wire.PreviousTotals,
         },
     )
     def list(self, request: Request) -> Response:
-        """The entries are ordered by falling cost. `previous` has the figures of the range just before, which is as
-        long as the part of the range that is over."""
+        """The entries are ordered by falling cost. `range_before`, and `previous` of an entry, have the figures of the
+        range just before, which is as long as the part of the range that is over."""
         page, time_range = parse_page(request), parse_range(request)
         given = self.valid_query(DimensionParameters).validated_data
         dimension, kind = Dimension(given["group_by"]), parse_operation(request)

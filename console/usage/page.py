@@ -165,7 +165,7 @@ def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
 
 
 def _tiles(visit: Visit, totals: Mapping[str, Any]) -> list[Tile]:
-    before = totals["previous"]
+    before = totals["range_before"]
 
     def note(name: str, shown: Any) -> str:
         changed = formats.change(totals[name], before[name])

@@ -86,7 +86,7 @@ def page_response(request: Request, page: Page, count: int, results: Sequence[An
 
 def listing_response(request: Request, page: Page, listing: Listing) -> Response:
     body = page_response(request, page, listing.count, listing.results).data
-    return Response({**body, **listing.more})
+    return Response({**listing.more, **body})
 
 
 def cursor_response(request: Request, page: Page, listing: CursorListing) -> Response:

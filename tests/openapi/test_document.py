@@ -90,6 +90,22 @@ def test_operations__failures__are_the_envelope() -> None:
             assert named == shapes, f"{method} {path} {status}"
 
 
+def test_lists__of_every_operation__have_the_fields_that_all_have() -> None:
+    lists = {
+        name: schema["properties"]
+        for name, schema in document()["components"]["schemas"].items()
+        if {"count", "next", "results"} <= schema.get("properties", {}).keys()
+    }
+    assert len(lists) > 20
+    wrong = [
+        (name, link)
+        for name, fields in lists.items()
+        for link in ("next", "previous")
+        if set(fields.get(link, {}).get("type", ())) != {"string", "null"}
+    ]
+    assert wrong == []
+
+
 def test_operations__path_parameters__are_described() -> None:
     for path, method, operation in operations():
         named = {item["name"] for item in operation.get("parameters", []) if item["in"] == "path"}

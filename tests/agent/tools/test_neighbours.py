@@ -9,7 +9,7 @@ from tests.agent.tools.calls import calls
 from tests.agent.tools.world import World, make_world
 
 # Fields that hold the moment of the call, or the range before one that goes on.
-_OF_THE_MOMENT = {"generated_at", "resets_in_seconds", "start", "previous"}
+_OF_THE_MOMENT = {"generated_at", "resets_in_seconds", "start", "previous", "range_before"}
 
 
 def test_every_tool__another_project_appears__answers_as_before(world: World, spool: Path) -> None:

@@ -105,6 +105,10 @@ def test_cost__page_by_page__all_keys_once(get: Get, records: list[RequestRecord
 
     assert [entry for page in pages for entry in page["results"]] == whole["results"]
     assert {page["count"] for page in pages} == {whole["count"]}
+    # As in every list, `previous` is the address of the page before.
+    assert pages[0]["previous"] is None
+    assert all(f"offset={7 * (number - 1)}" in page["previous"] for number, page in enumerate(pages) if number)
+    assert all(set(page["range_before"]) > {"start_date", "end_date"} for page in pages)
 
 
 def test_cost__more_sessions_than_are_read__pages_are_those_of_the_whole_list(
@@ -142,7 +146,7 @@ def test_cost__page_behind_the_last_key__has_the_sums_of_all(get: Get, records: 
         beyond = get("cost", **query, limit=3, offset=whole["count"])
 
         assert beyond["results"] == []
-        sums = ("count", "request_count", "total_tokens", "total_cost_usd", "previous")
+        sums = ("count", "request_count", "total_tokens", "total_cost_usd", "range_before")
         assert {name: beyond[name] for name in sums} == {name: whole[name] for name in sums}
 
 
