@@ -1,4 +1,4 @@
-"""A service that knows one experiment, and remembers the requests. Its answers have the form of the API's."""
+"""A service that knows one experiment, and remembers the requests. Its answers are those of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from uuid import NAMESPACE_OID, uuid5
 
+from tests.clients.applications.answers import JSON, Answered, check_all, entry, failure, page
 from tests.clients.applications.prompt_server import Received, send
 
 KEY = "svc_secret_of_the_pipeline"
@@ -47,6 +49,7 @@ BROKEN |= {"difference": -0.1214, "newly_failed": [3, 17], "newly_failed_count":
 class ExperimentServer:
     base_url: str = ""
     received: list[Received] = field(default_factory=list)
+    answered: list[Answered] = field(default_factory=list)
     # The fields that the experiment has once it has ended.
     end: dict[str, Any] = field(default_factory=dict)
     # Looks at the experiment that find it under way.
@@ -64,13 +67,14 @@ class ExperimentServer:
             "verdict": verdict,
             "explanation": "Because | so.",
             "e_worse": 1.0,
+            "evaluators": list(evaluators or (EVALUATOR,)),
+            "worst_items": [{"position": 7, "difference": -0.75, "scores": {}}],
+            "worse_tags": [{"evaluator": "tone@2", "tag": "de", "pairs": 40, "difference": -0.2125}],
         }
         report = {
             "items_judged": 200,
             "item_count": 400,
-            "targets": [{**target, "e_worse": 1.0, "evaluators": list(evaluators or (EVALUATOR,))}],
-            "worst_items": [{"position": 7, "difference": -0.75, "scores": {}}],
-            "worse_tags": [{"evaluator": "tone@2", "tag": "de", "pairs": 40, "difference": -0.2125}],
+            "targets": [target],
         }
         self.end = {"state": "completed", "verdict": verdict, "report": report, "stopped_early": True}
 
@@ -82,7 +86,7 @@ class ExperimentServer:
     ) -> tuple[int, Any]:
         match (method, path.removeprefix("/api/llm/").split("/")):
             case "GET", ["datasets"]:
-                return 200, _listed(self.sets)
+                return 200, page(self.sets)
             case "POST", ["datasets"]:
                 self.sets.append(_dataset(body["name"]))
                 return 201, self.sets[-1]
@@ -92,20 +96,20 @@ class ExperimentServer:
             case "POST", ["datasets", found, "import"]:
                 return self._import(found, body)
             case "GET", ["prompts", "configs"]:
-                return 200, _listed([_CONFIG] if query["name"] == "support" else [])
-            case "GET", ["prompts", "configs", "c", "versions"]:
+                return 200, page([_config()] if query["name"] == "support" else [])
+            case "GET", ["prompts", "configs", _, "versions"]:
                 number = int(query["version_number"])
-                return 200, _listed([{"id": f"v{number}"}] if number <= 5 else [])
-            case "POST", ["prompts", "configs", "c", "versions", "from-file"]:
+                return 200, page([_version(number)] if number <= 5 else [])
+            case "POST", ["prompts", "configs", _, "versions", "from-file"]:
                 number = 3 if "unchanged" in body["text"] else 6
-                return 201 if number == 6 else 200, {"id": f"v{number}", "version_number": number}
+                return 201 if number == 6 else 200, _version(number)
             case "GET", ["evaluators"]:
-                return 200, _listed(_EVALUATORS)
+                return 200, page([_evaluator("e1", "tone", 2), _evaluator("e2", "schema:a@b", 1)])
             case "POST", ["experiments"]:
                 self.made = {"name": body["name"]}
                 return 201, self._entry()
             case "GET", ["experiments"]:
-                return 200, _listed([self._entry()] if self.made else [])
+                return 200, page([self._entry()] if self.made else [])
             case "GET", ["experiments", _]:
                 self.looks -= 1
                 self.asked.set()
@@ -113,7 +117,7 @@ class ExperimentServer:
             case "POST", ["experiments", _, "cancel"]:
                 self.end = {"state": "cancelled", "verdict": None}
                 return 200, self._entry()
-        return 404, {"error": {"message": f"Nothing is at {path}.", "type": "not_found_error", "code": "not_found"}}
+        raise LookupError(f"nothing is at {method} {path}")
 
     def _import(self, dataset_id: str, body: bytes) -> tuple[int, Any]:
         row = next(one for one in self.sets if one["id"] == dataset_id)
@@ -122,16 +126,15 @@ class ExperimentServer:
                 json.loads(line)
             except ValueError:
                 message = f"line {number}: Is not JSON."
-                return 400, {"error": {"message": message, "type": "t", "code": "invalid_dataset_item"}}
+                return 400, failure(message, "invalid_dataset_item", "invalid_request_error")
         row["item_count"] += len(body.splitlines())
         row["version"] += 1
-        left_out = {"already_there": 0, "no_text": 0, "too_large": 0, "unreadable": 0}
-        return 201, {"added": len(body.splitlines()), "left_out": left_out, "dataset": row}
+        left_out = entry("LeftOutRequests", already_there=0)
+        return 201, entry("AddedItems", added=len(body.splitlines()), left_out=left_out, dataset=row)
 
     def _entry(self) -> dict[str, Any]:
-        entry = {
+        begun = {
             "id": EXPERIMENT_ID,
-            "name": "",
             "state": "running",
             "verdict": None,
             "failure": None,
@@ -143,26 +146,35 @@ class ExperimentServer:
             "report": None,
             "started_at": "2026-11-27T10:00:00.250000Z",
             "ended_at": None,
-            "dataset": {"id": "d", "name": "regression", "version": 7, "is_current": True},
+            "dataset": {"id": known_id("d"), "name": "regression", "version": 7, "is_current": True},
             **(self.made or {}),
         }
         ended = {"ended_at": "2026-11-27T10:00:12.750000Z", **self.end}
-        return {**entry, **(ended if (self.end and self.looks < 0) or self.end.get("state") == "cancelled" else {})}
+        has_ended = (self.end and self.looks < 0) or self.end.get("state") == "cancelled"
+        return {**entry("ExperimentDetail", **begun), **(ended if has_ended else {})}
 
 
-_CONFIG = {"id": "c", "name": "support", "active_version_id": "v3", "active_version_number": 3}
-_EVALUATORS = [
-    {"id": "e1", "name": "tone", "versions": [{"number": 2}, {"number": 1}]},
-    {"id": "e2", "name": "schema:a@b", "versions": [{"number": 1}]},
-]
+def known_id(name: str) -> str:
+    """Returns the id of what the tests call so."""
+    return str(uuid5(NAMESPACE_OID, name))
+
+
+def _config() -> dict[str, Any]:
+    version = {"active_version_id": known_id("v3"), "active_version_number": 3}
+    return entry("Config", id=known_id("c"), name="support", **version)
+
+
+def _version(number: int) -> dict[str, Any]:
+    return entry("PromptVersionEntry", id=known_id(f"v{number}"), version_number=number)
+
+
+def _evaluator(short: str, name: str, newest: int) -> dict[str, Any]:
+    versions = [entry("EvaluatorVersion", number=number) for number in range(newest, 0, -1)]
+    return entry("Evaluator", id=known_id(short), name=name, versions=versions)
 
 
 def _dataset(name: str) -> dict[str, Any]:
-    return {"id": f"id-of-{name}", "name": name, "version": 0, "item_count": 0}
-
-
-def _listed(results: list[Any]) -> dict[str, Any]:
-    return {"count": len(results), "next": None, "previous": None, "results": results}
+    return entry("DatasetEntry", id=known_id(name), name=name, version=0, item_count=0)
 
 
 def _serve(server: ExperimentServer, handler: BaseHTTPRequestHandler) -> None:
@@ -173,19 +185,21 @@ def _serve(server: ExperimentServer, handler: BaseHTTPRequestHandler) -> None:
     at = urlsplit(handler.path)
     query = {name: values[0] for name, values in parse_qs(at.query).items()}
     faults = server.faults.get((handler.command, at.path.removeprefix("/api/llm/")), [])
+    answer: Any
     fault = faults.pop(0) if faults else ""
     if fault == "busy":
-        send(handler, 503, b'{"error": {"message": "Starting.", "type": "t", "code": "service_unavailable"}}')
+        status, answer = 503, failure("Starting.", "service_unavailable", "api_error")
     elif fault == "refused":
         message = f"Too many experiments of {KEY}."
-        error = {"message": message, "type": "conflict_error", "code": "too_many_experiments"}
-        send(handler, 409, json.dumps({"error": error}).encode())
+        status, answer = 409, failure(message, "too_many_experiments", "invalid_request_error")
     else:
         status, answer = server.answer(handler.command, at.path, query, body)
-        if fault == "lost":
-            handler.close_connection = True
-            return
-        send(handler, status, b"" if answer is None else json.dumps(answer).encode())
+    if fault == "lost":
+        handler.close_connection = True
+        return
+    sent = b"" if answer is None else json.dumps(answer).encode()
+    server.answered.append(Answered(handler.command, handler.path, status, sent))
+    send(handler, status, sent, content_type=JSON)
 
 
 def _body(handler: BaseHTTPRequestHandler) -> bytes:
@@ -220,3 +234,4 @@ def experiment_server() -> Iterator[ExperimentServer]:
         finally:
             listening.shutdown()
             thread.join()
+    check_all(server.answered)

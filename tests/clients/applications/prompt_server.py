@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.clients.applications.answers import JSON, Answered, check_all, failure
 from tests.waiting import TIMEOUT_SECONDS
 
 KEPT = "private, max-age=30, stale-while-revalidate=300, stale-if-error=86400"
@@ -27,6 +28,7 @@ class Received:
 class PromptServer:
     base_url: str = ""
     received: list[Received] = field(default_factory=list)
+    answered: list[Answered] = field(default_factory=list)
     text: str = "Be kind."
     cache_control: str = KEPT
     behaviour: str = "right"
@@ -37,8 +39,8 @@ class PromptServer:
     def prompt(self) -> dict[str, Any]:
         return {
             "name": "support",
-            "config_id": "c",
-            "version_id": "v",
+            "config_id": "0000000c-0000-4000-8000-000000000000",
+            "version_id": "0000000d-0000-4000-8000-000000000000",
             "version_number": 3,
             "label": None,
             "model": "gpt-4o",
@@ -72,13 +74,19 @@ def send(handler: BaseHTTPRequestHandler, status: int, raw: bytes, **headers: st
     handler.wfile.write(raw)
 
 
+def _answer(server: PromptServer, handler: BaseHTTPRequestHandler, status: int, raw: bytes, **headers: str) -> None:
+    """Sends what the service itself answers, in contrast to what is between it and an application."""
+    server.answered.append(Answered(handler.command, handler.path, status, raw))
+    send(handler, status, raw, content_type=JSON, **headers)
+
+
 def _right(server: PromptServer, handler: BaseHTTPRequestHandler) -> None:
     etag = f'"{server.text}"'
     headers = {"etag": etag, "cache_control": server.cache_control}
     if handler.headers.get("If-None-Match") == etag:
-        send(handler, 304, b"", **headers)
+        _answer(server, handler, 304, b"", **headers)
     else:
-        send(handler, 200, json.dumps(server.prompt).encode(), **headers)
+        _answer(server, handler, 200, json.dumps(server.prompt).encode(), **headers)
 
 
 def _held(server: PromptServer, handler: BaseHTTPRequestHandler) -> None:
@@ -87,8 +95,8 @@ def _held(server: PromptServer, handler: BaseHTTPRequestHandler) -> None:
 
 
 def _refused(status: int, code: str) -> Callable[[PromptServer, BaseHTTPRequestHandler], None]:
-    raw = json.dumps({"error": {"message": "No.", "type": "t", "code": code}}).encode()
-    return lambda _, handler: send(handler, status, raw)
+    raw = json.dumps(failure("No.", code, "api_error")).encode()
+    return lambda server, handler: _answer(server, handler, status, raw)
 
 
 def _fixed(status: int, raw: bytes, **headers: str) -> Callable[[PromptServer, BaseHTTPRequestHandler], None]:
@@ -135,7 +143,7 @@ BEHAVIOURS: dict[str, Callable[[PromptServer, BaseHTTPRequestHandler], None]] = 
     "unknown": _refused(404, "prompt_config_not_found"),
     "missing": _refused(422, "missing_variable"),
     "revoked": _refused(401, "invalid_api_key"),
-    "busy": _refused(429, "rate_limited"),
+    "busy": _fixed(429, b"Too many requests"),
 }
 
 
@@ -168,3 +176,4 @@ def prompt_server() -> Iterator[PromptServer]:
             server.release.set()
             listening.shutdown()
             thread.join()
+    check_all(server.answered)

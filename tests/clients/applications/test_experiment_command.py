@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ from tests.clients.applications.experiment_server import (
     KEY,
     ExperimentServer,
     experiment_server,
+    known_id,
 )
 from tests.clients.applications.programs import PUSHES, RUNS, Done, ended, start
 from tests.waiting import TIMEOUT_SECONDS
@@ -80,12 +82,12 @@ def test_run__each_verdict__is_an_exit_code_and_one_object(every: Program, verdi
     (body,) = every.server.bodies("POST", "/api/llm/experiments")
     assert body.pop("name").startswith("support 5 against 3 (")
     assert body == {
-        "dataset_id": "id-of-regression",
-        "candidates": [{"version_id": "v3"}, {"version_id": "v5"}],
+        "dataset_id": known_id("regression"),
+        "candidates": [{"version_id": known_id("v3")}, {"version_id": known_id("v5")}],
         "baseline": "A",
         "evaluators": [
-            {"evaluator_id": "e1", "version": 2},
-            {"evaluator_id": "e2", "must_pass": True, "min_rate": 0.9},
+            {"evaluator_id": known_id("e1"), "version": 2},
+            {"evaluator_id": known_id("e2"), "must_pass": True, "min_rate": 0.9},
         ],
         "repeats": 1,
         "margin": 0.1,
@@ -167,6 +169,38 @@ def test_run__files__have_the_figures(svc: Program) -> None:
     ]
 
 
+def test_run__report_that_lacks_a_field__is_not_run_and_ends_with_3(every: Program) -> None:
+    every.server.ends_with("passed")
+    del every.server.end["report"]["targets"][0]["worst_items"]
+
+    done = every.run(*ASKED, "--version", "5", "--markdown", "comment.md")
+
+    every.server.answered.clear()  # The service gives no such answer.
+    assert (done.code, done.found["verdict"], done.found["exit_code"]) == (3, None, 3)
+    assert done.found["error"]["code"] == "command_failed"
+    assert "worst" in done.told
+
+
+def test_run__answer_of_another_shape__ends_with_3(svc: Program) -> None:
+    svc.server.sets[:] = [None]  # type: ignore[list-item]
+
+    done = svc.run(*ASKED, "--version", "5")
+
+    svc.server.answered.clear()  # The service gives no such answer.
+    assert (done.code, done.found["error"]["code"]) == (3, "command_failed")
+
+
+def test_manage_py__settings_that_cannot_be_read__ends_with_3() -> None:
+    environment = {**os.environ, "WEB_WORKERS": "many"}
+    python, *command = RUNS["manage"]
+
+    # With an option of Python it is started, and not forked from what has read its settings.
+    done = subprocess.run([python, "-B", *command], env=environment, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.splitlines() == ["Environment variable WEB_WORKERS: expected a whole number"]
+
+
 def test_run__prompt_file__is_tried_as_a_version(svc: Program) -> None:
     svc.server.ends_with("passed")
     (svc.folder / "support.md").write_text("Be kind.\n")
@@ -175,7 +209,7 @@ def test_run__prompt_file__is_tried_as_a_version(svc: Program) -> None:
 
     assert (done.code, done.found["version"], done.found["against"]) == (0, 6, 2)
     assert "support.md is now version 6 of support." in done.told
-    path = "/api/llm/prompts/configs/c/versions/from-file"
+    path = f"/api/llm/prompts/configs/{known_id('c')}/versions/from-file"
     assert svc.server.bodies("POST", path) == [{"name": "support.md", "text": "Be kind.\n"}]
 
 
@@ -307,13 +341,13 @@ def test_run__too_slow__cancels_the_experiment(svc: Program) -> None:
 def test_push__file__is_streamed_with_progress(pusher: Program) -> None:
     text = '{"messages": [{"role": "user", "content": "' + "x" * 100 + '"}]}\n'
     (pusher.folder / "items.jsonl").write_text(text * 2500)
-    pusher.server.faults = {("POST", "datasets/id-of-new/import"): ["busy"]}
+    pusher.server.faults = {("POST", f"datasets/{known_id('new')}/import"): ["busy"]}
 
     done = pusher.run("items.jsonl", "--dataset", "new")
 
     assert done.code == 0
     assert done.found == {
-        "dataset_id": "id-of-new",
+        "dataset_id": known_id("new"),
         "name": "new",
         "version": 1,
         "item_count": 2500,

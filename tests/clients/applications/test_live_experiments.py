@@ -49,10 +49,15 @@ class Pipeline:
         return name
 
     def run(self, program: str, prompt: str, version: int, *options: str, at: Path) -> Done:
+        """Runs a program with both files, whose verdict has to be the one on standard output."""
         given = ("--dataset", "regression", "--config", prompt, "--version", str(version), "--margin", "0.2", *options)
+        files = ("--junit", "junit.xml", "--markdown", "comment.md")
         project = self.project
         url, key = project.service.base_url, project.api_key
-        return ended(start(RUNS[program], *given, url=url, key=key, project=project.project_id, at=at), key)
+        done = ended(start(RUNS[program], *given, *files, url=url, key=key, project=project.project_id, at=at), key)
+        assert f"**{done.found['verdict'] or 'not run'}**" in (at / "comment.md").read_text(), done.told
+        assert "<testsuites>" in (at / "junit.xml").read_text()
+        return done
 
     def asked(self) -> int:
         """Returns how many answers and grades the provider was asked for. Its models are asked for as well."""
@@ -97,7 +102,8 @@ def pipeline(live: LiveService, compiled: None) -> Iterator[Pipeline]:
             price = {"input_cost_per_1m": "2.50", "output_cost_per_1m": "10.00"}
             project.call("PUT", f"../pricing/openai/{model}", price)
         dataset = project.call("POST", "../datasets", {"name": "regression"})
-        items = [{"messages": [{"role": "user", "content": f"Question {place}"}]} for place in range(ITEMS)]
+        messages = [[{"role": "user", "content": f"Question {place}"}] for place in range(ITEMS)]
+        items = [{"messages": asked, "tags": ["de"]} for asked in messages]
         project.call("POST", f"../datasets/{dataset['id']}/items", {"items": items})
         judge = {"name": "kind", "kind": "judge", "definition": {"criteria": CRITERIA, "model": "openai/gpt-4.1"}}
         rule = {"name": "warm", "kind": "contains", "definition": {"value": "warm"}}
@@ -126,18 +132,21 @@ def test_run__equal_versions__pass_and_further_runs_of_any_program_cost_nothing(
     assert pipeline.asked() - before == asked
 
 
-@pytest.mark.parametrize("program", ["python", "typescript"])
+@pytest.mark.parametrize("program", list(RUNS))
 def test_run__worse_version__exits_with_1_and_names_the_items(pipeline: Pipeline, program: str, tmp_path: Path) -> None:
-    done = pipeline.run(program, pipeline.prompt(), WORSE, *EVALUATORS, "--junit", "junit.xml", at=tmp_path)
+    done = pipeline.run(program, pipeline.prompt(), WORSE, *EVALUATORS, at=tmp_path)
 
     assert (done.code, done.found["verdict"]) == (1, "worse"), done.told
     (target,) = done.found["report"]["targets"]
     means = {one["title"]: (one["baseline_mean"], one["target_mean"]) for one in target["evaluators"]}
     assert means == {"kind@1": (1.0, 0.0), "warm@1": (1.0, 0.0)}
     assert "kind@1: item " in (tmp_path / "junit.xml").read_text()
+    comment = (tmp_path / "comment.md").read_text()
+    assert "Worst items: 0 (-2.000), 1 (-2.000)" in comment
+    assert f"Worse at the tag de by kind\\@1: -1.000 in {ITEMS} pairs." in comment
 
 
-@pytest.mark.parametrize("program", ["python", "manage"])
+@pytest.mark.parametrize("program", list(RUNS))
 def test_run__few_items__exit_with_2(pipeline: Pipeline, program: str, tmp_path: Path) -> None:
     done = pipeline.run(program, pipeline.prompt(), EQUAL, *EVALUATORS, "--items", "4", at=tmp_path)
 
@@ -145,10 +154,13 @@ def test_run__few_items__exit_with_2(pipeline: Pipeline, program: str, tmp_path:
     assert done.found["report"]["items_judged"] == 4
 
 
-def test_run__budget_that_is_too_small__exits_with_3_and_is_kept(pipeline: Pipeline, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", list(RUNS))
+def test_run__budget_that_is_too_small__exits_with_3_and_is_kept(
+    pipeline: Pipeline, program: str, tmp_path: Path
+) -> None:
     before = pipeline.asked()
 
-    done = pipeline.run("python", pipeline.prompt(), EQUAL, "--evaluator", "warm", "--max-cost", "0.005", at=tmp_path)
+    done = pipeline.run(program, pipeline.prompt(), EQUAL, "--evaluator", "warm", "--max-cost", "0.005", at=tmp_path)
 
     assert (done.code, done.found["verdict"], done.found["error"]["code"]) == (3, None, "budget"), done.told
     assert 0 < pipeline.asked() - before < 2 * ITEMS

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { PromptGatewayError, UnavailableError } from "../errors.js";
 import type { Answer, Http } from "../http.js";
 import type { NamedEvaluator, Version } from "./names.js";
-import { pushVersion, requireConfig, requireDataset, requireEvaluators, requireVersion } from "./names.js";
+import { pushVersion, reason, requireConfig, requireDataset, requireEvaluators, requireVersion } from "./names.js";
 import { Outcome } from "./outcome.js";
 import type { Entry, Note } from "./service.js";
 import { InterruptedError, NotRunError, Service } from "./service.js";
@@ -10,6 +10,7 @@ import { InterruptedError, NotRunError, Service } from "./service.js";
 const FIRST_LOOK_MS = 200;
 const MAX_LOOK_MS = 5000;
 const CANCEL_MS = 15_000;
+const COMMAND_FAILED = "command_failed";
 const UNFINISHED = ["pending", "running"];
 
 export interface ExperimentOptions {
@@ -158,9 +159,10 @@ export class ExperimentRun {
   async #fail(error: unknown): Promise<void> {
     const isLate = error instanceof UnavailableError && this.#service.msLeft <= 0;
     const code = isLate ? "timeout" : codeOf(error);
-    const message = error instanceof Error ? error.message : String(error);
-    this.note(message);
-    if ((code === "timeout" || error instanceof InterruptedError) && this.#name !== "") {
+    const isUnexpected = code === COMMAND_FAILED;
+    const message = messageOf(error);
+    this.note(isUnexpected ? traceOf(error) : message);
+    if ((code === "timeout" || isUnexpected || error instanceof InterruptedError) && this.#name !== "") {
       await this.#cancel();
     }
     this.#outcome.error = { code, message };
@@ -195,7 +197,7 @@ export class ExperimentRun {
   }
 }
 
-/** Returns the code of an expected error, and throws any other. */
+/** Returns the code of an error; what the command did not expect, such as an answer that lacks a field, has one too. */
 export function codeOf(error: unknown): string {
   if (error instanceof NotRunError) {
     return error.code;
@@ -203,5 +205,13 @@ export function codeOf(error: unknown): string {
   if (error instanceof PromptGatewayError) {
     return error.code === "" ? "unavailable" : error.code;
   }
-  throw error;
+  return COMMAND_FAILED;
+}
+
+export function messageOf(error: unknown): string {
+  return codeOf(error) === COMMAND_FAILED ? `The command failed: ${error}` : reason(error);
+}
+
+export function traceOf(error: unknown): string {
+  return error instanceof Error && error.stack !== undefined ? error.stack : String(error);
 }

@@ -3,10 +3,11 @@ import { parseArgs } from "node:util";
 import { Http } from "../http.js";
 import { push } from "./dataset.js";
 import type { ExperimentOptions } from "./experiment.js";
-import { codeOf, ExperimentRun } from "./experiment.js";
+import { codeOf, ExperimentRun, messageOf, traceOf } from "./experiment.js";
 import { junit } from "./junit.js";
 import { markdown } from "./markdown.js";
 import { namedEvaluator, rate, reason } from "./names.js";
+import type { Outcome } from "./outcome.js";
 import { NOT_RUN, PASSED } from "./outcome.js";
 import type { Entry } from "./service.js";
 
@@ -94,14 +95,26 @@ async function run(given: string[]): Promise<number> {
   const options = experimentOptions(values, program);
   const http = program.http(Math.min(ANSWER_MS, program.timeoutMs));
   const outcome = await new ExperimentRun(http, options, program.note, program.interrupted).run();
+  const written = texts(values, program, outcome);
   program.print(outcome.asJson());
   let isWritten = true;
-  for (const [file, made] of [[values["junit"], junit] as const, [values["markdown"], markdown] as const]) {
-    if (typeof file === "string") {
-      isWritten = (await program.write(file, made(outcome))) && isWritten;
-    }
+  for (const [file, text] of written) {
+    isWritten = (await program.write(file, text)) && isWritten;
   }
   return isWritten ? outcome.exitCode : NOT_RUN;
+}
+
+/** Returns the files and what is written to them. A report of which none can be made is the outcome's error. */
+function texts(values: Values, program: Program, outcome: Outcome): [file: string, text: string][] {
+  try {
+    return [[values["junit"], junit] as const, [values["markdown"], markdown] as const].flatMap(([file, made]) =>
+      typeof file === "string" ? [[file, made(outcome)]] : [],
+    );
+  } catch (error) {
+    program.note(traceOf(error));
+    outcome.error = { code: codeOf(error), message: messageOf(error) };
+    return [];
+  }
 }
 
 async function pushFile(given: string[]): Promise<number> {
@@ -116,7 +129,7 @@ async function pushFile(given: string[]): Promise<number> {
     program.print(await push(program.http(options.timeoutMs), options, program.note, program.interrupted));
     return PASSED;
   } catch (error) {
-    const found = { code: codeOf(error), message: reason(error) };
+    const found = { code: codeOf(error), message: messageOf(error) };
     program.note(found.message);
     program.print({ error: found });
     return NOT_RUN;

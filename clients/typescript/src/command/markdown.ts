@@ -9,7 +9,7 @@ export function markdown(outcome: Outcome): string {
   const lines = [`### Experiment: ${plain(outcome.title)}`, "", verdict(outcome), ""];
   const { target } = outcome;
   if (target !== null && outcome.verdict !== null) {
-    lines.push(...table(outcome, target), "", ...newlyFailed(target), ...worst(outcome), ...tags(outcome));
+    lines.push(...table(outcome, target), "", ...newlyFailed(target), ...worst(target), ...tags(target));
   }
   if (outcome.experiment !== null) {
     lines.push(lastLine(outcome), "");
@@ -55,14 +55,14 @@ function newlyFailed(target: Entry): string[] {
     });
 }
 
-function worst(outcome: Outcome): string[] {
-  const found = (outcome.field("report")["worst_items"] as Entry[]).filter((item) => item["difference"] < 0);
+function worst(target: Entry): string[] {
+  const found = (target["worst_items"] as Entry[]).filter((item) => item["difference"] < 0);
   const shown = found.map((item) => `${item["position"]} (${change(item["difference"])})`);
   return shown.length === 0 ? [] : [`Worst items: ${shown.join(", ")}.`, ""];
 }
 
-function tags(outcome: Outcome): string[] {
-  return (outcome.field("report")["worse_tags"] as Entry[]).map((one) => {
+function tags(target: Entry): string[] {
+  return (target["worse_tags"] as Entry[]).map((one) => {
     const where = `Worse at the tag ${plain(one["tag"])} by ${plain(one["evaluator"])}`;
     return `${where}: ${change(one["difference"])} in ${one["pairs"]} pairs.\n`;
   });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+import traceback
 from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ from prompt_gateway_client.command.names import (
     require_evaluators,
     require_version,
 )
-from prompt_gateway_client.command.outcome import NotRunError, Outcome
+from prompt_gateway_client.command.outcome import NotRunError, Outcome, failure
 from prompt_gateway_client.command.service import Service
 from prompt_gateway_client.errors import PromptGatewayError, UnavailableError
 from prompt_gateway_client.http import Answer, Http
@@ -51,6 +52,9 @@ class ExperimentRun:
             self._fail("timeout" if is_late else error.code or "unavailable", str(error), cancels=is_late)
         except PromptGatewayError as error:
             self._fail(error.code, str(error), cancels=False)
+        except Exception as error:
+            self._note(traceback.format_exc())
+            self._fail(**failure(error), cancels=True)
         return self._outcome
 
     def _try(self) -> None:
@@ -154,5 +158,5 @@ class ExperimentRun:
                 if error.code != _ENDED:
                     raise
             self._look()
-        except PromptGatewayError as error:
+        except Exception as error:
             self._note(f"The experiment could not be cancelled, and goes on: {error}.")

@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import sys
+import traceback
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
@@ -18,7 +19,7 @@ from prompt_gateway_client.command.experiment import ExperimentRun
 from prompt_gateway_client.command.junit import junit
 from prompt_gateway_client.command.markdown import markdown
 from prompt_gateway_client.command.names import named_evaluator
-from prompt_gateway_client.command.outcome import NOT_RUN, PASSED, NotRunError, Outcome
+from prompt_gateway_client.command.outcome import NOT_RUN, PASSED, NotRunError, Outcome, failure
 from prompt_gateway_client.errors import PromptGatewayError, UnavailableError
 from prompt_gateway_client.http import Http
 
@@ -113,7 +114,12 @@ def _parsed_and_done(parser: ArgumentParser, arguments: Sequence[str] | None) ->
     # Pipelines are cancelled with SIGTERM: what Ctrl-C does has to happen then, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     act: Callable[[Http, Namespace], int] = options.act
-    return act(http, options)
+    try:
+        return act(http, options)
+    except Exception:
+        # Python's exit code of an exception is that of a verdict here.
+        _note(options, traceback.format_exc())
+        return NOT_RUN
 
 
 def _timeout_of(options: Namespace) -> float:
@@ -124,9 +130,20 @@ def _timeout_of(options: Namespace) -> float:
 
 def _run_experiment(http: Http, options: Namespace) -> int:
     outcome = ExperimentRun(http, options, options.url, lambda line: _note(options, line)).run()
+    texts = _texts(options, outcome)
     _print(options, outcome.as_json())
-    is_written = [_is_written(options, file, made(outcome)) for file, made in _files(options)]
+    is_written = [_is_written(options, file, text) for file, text in texts]
     return outcome.exit_code if all(is_written) else NOT_RUN
+
+
+def _texts(options: Namespace, outcome: Outcome) -> list[tuple[str, str]]:
+    """Returns the files and what is written to them. A report of which none can be made is the outcome's error."""
+    try:
+        return [(file, made(outcome)) for file, made in _files(options)]
+    except Exception as error:
+        _note(options, traceback.format_exc())
+        outcome.error = failure(error)
+        return []
 
 
 def _files(options: Namespace) -> list[tuple[str, Callable[[Outcome], str]]]:
@@ -153,6 +170,9 @@ def _push_dataset(http: Http, options: Namespace) -> int:
         return _refused(options, code, str(error))
     except KeyboardInterrupt:
         return _refused(options, "interrupted", "The command was interrupted.")
+    except Exception as error:
+        _note(options, traceback.format_exc())
+        return _refused(options, **failure(error))
     return PASSED
 
 

@@ -16,7 +16,7 @@ def markdown(outcome: Outcome) -> str:
     lines = [f"### Experiment: {_plain(outcome.title)}", "", _verdict(outcome), ""]
     target = outcome.target
     if target is not None and outcome.verdict is not None:
-        lines += [*_table(outcome, target), "", *_newly_failed(target), *_worst(outcome), *_tags(outcome)]
+        lines += [*_table(outcome, target), "", *_newly_failed(target), *_worst(target), *_tags(target)]
     if outcome.experiment is not None:
         lines += [_last_line(outcome), ""]
     return "\n".join(lines)
@@ -58,19 +58,19 @@ def _newly_failed(target: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _worst(outcome: Outcome) -> list[str]:
-    found = [item for item in outcome.field("report")["worst_items"] if item["difference"] < 0]
+def _worst(target: dict[str, Any]) -> list[str]:
+    found = [item for item in target["worst_items"] if item["difference"] < 0]
     if not found:
         return []
     shown = ", ".join(f"{item['position']} ({item['difference']:+.3f})" for item in found)
     return [f"Worst items: {shown}.", ""]
 
 
-def _tags(outcome: Outcome) -> list[str]:
+def _tags(target: dict[str, Any]) -> list[str]:
     return [
         f"Worse at the tag {_plain(one['tag'])} by {_plain(one['evaluator'])}:"
         f" {one['difference']:+.3f} in {one['pairs']} pairs.\n"
-        for one in outcome.field("report")["worse_tags"]
+        for one in target["worse_tags"]
     ]
 
 

@@ -18,6 +18,11 @@ class NotRunError(Exception):
         self.code = code
 
 
+def failure(error: Exception) -> dict[str, str]:
+    """Returns the error of an outcome for what the command did not expect, such as an answer that lacks a field."""
+    return {"code": "command_failed", "message": f"The command failed: {type(error).__name__}: {error}"}
+
+
 @dataclass
 class Outcome:
     """A run. `version` and `against` are the numbers of the versions; without an `error` or an `experiment` both are
