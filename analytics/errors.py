@@ -4,10 +4,7 @@ Nothing of the driver's own errors leaves `analytics.clickhouse.client`.
 
 ApplicationError
 ├── ValidationError
-│   ├── RepeatedScoreError          a batch names one score twice
-│   ├── TooManyTraceDestinationsError  the project exports spans to as many destinations as it may
-│   ├── TooManyDashboardsError      the owner has as many dashboards as one may have
-│   └── TooManyChartsError          the dashboard has as many charts as it may
+│   └── RepeatedScoreError          a batch names one score twice
 ├── PermissionDeniedError
 │   ├── FeedbackTokenError          a browser's key comes without the token of the session, or with another
 │   └── DashboardNotOwnedError      a shared dashboard is another's, and the caller is no editor
@@ -18,6 +15,9 @@ ApplicationError
 ├── ConflictError
 │   ├── DashboardExistsError        the owner has a dashboard of this name
 │   ├── ScoreExistsError            a score's own id is that of another request's score
+│   ├── TooManyTraceDestinationsError  the project exports spans to as many destinations as it may
+│   ├── TooManyDashboardsError      the owner has as many dashboards as one may have
+│   ├── TooManyChartsError          the dashboard has as many charts as it may
 │   └── TraceDestinationExistsError the project has a destination of this name
 ├── ServiceUnavailableError
 │   ├── AnalyticsUnavailableError   nobody answers, or the server cannot serve right now: try again later
@@ -48,7 +48,7 @@ class RepeatedScoreError(ValidationError):
         super().__init__(f"{field}: {problem}", details={field: [problem]})
 
 
-class TooManyTraceDestinationsError(ValidationError):
+class TooManyTraceDestinationsError(ConflictError):
     code = "too_many_trace_destinations"
 
     def __init__(self, limit: int) -> None:
@@ -66,14 +66,14 @@ class TraceDestinationExistsError(ConflictError):
     code = "trace_destination_exists"
 
 
-class TooManyDashboardsError(ValidationError):
+class TooManyDashboardsError(ConflictError):
     code = "too_many_dashboards"
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"There are {limit} dashboards of yours in the project already: delete one first.")
 
 
-class TooManyChartsError(ValidationError):
+class TooManyChartsError(ConflictError):
     code = "too_many_charts"
 
     def __init__(self, limit: int) -> None:

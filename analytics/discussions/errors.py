@@ -1,8 +1,9 @@
 """Failures of comments and assignments.
 
 ApplicationError
+├── ConflictError
+│   └── TooManyCommentsError        the request or session has as many comments as one may have
 ├── ValidationError
-│   ├── TooManyCommentsError        the request or session has as many comments as one may have
 │   └── NotAssignableError          nobody of this name may read in the project
 ├── PermissionDeniedError
 │   └── NotYourCommentError         somebody else wrote the comment, and the caller is no administrator
@@ -14,10 +15,10 @@ ApplicationError
 
 from __future__ import annotations
 
-from core.errors import NotFoundError, PermissionDeniedError, ValidationError
+from core.errors import ConflictError, NotFoundError, PermissionDeniedError, ValidationError
 
 
-class TooManyCommentsError(ValidationError):
+class TooManyCommentsError(ConflictError):
     code = "too_many_comments"
 
     def __init__(self, kind: str, limit: int) -> None:

@@ -104,7 +104,7 @@ class ChartViewSet(_OfDashboards):
         body=NewChartSerializer,
         answer=ChartSerializer,
         status=201,
-        errors=[404],
+        errors=[404, 409],
     )
     def create(self, request: Request, dashboard_id: UUID) -> Response:
         """The chart stands behind the others, of which there are at most 12."""

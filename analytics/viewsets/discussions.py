@@ -39,7 +39,9 @@ class CommentViewSet(ProjectViewSet):
             found = found.none()
         return self.get_paginated_response([self._shown(row) for row in self.rows_of_page(found)])
 
-    @operation("addComment", "Add a comment", body=NewCommentSerializer, answer=CommentEntry, status=201, errors=[404])
+    @operation(
+        "addComment", "Add a comment", body=NewCommentSerializer, answer=CommentEntry, status=201, errors=[404, 409]
+    )
     def create(self, request: Request) -> Response:
         """The text is plain; `@name` mentions a member of the project."""
         body = self.valid_body(NewCommentSerializer)

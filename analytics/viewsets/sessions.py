@@ -107,6 +107,8 @@ class SessionViewSet(ProjectViewSet):
         for a reader without content."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         found = timelines.timeline(self.project_id, session_id)
+        if not found["nodes"]:
+            raise sessions.no_session()
         return Response(found if self.sees_content else timeline_without_texts(found))
 
 

@@ -114,11 +114,11 @@ def test_dashboards_and_charts__more_than_there_may_be__are_refused(
     monkeypatch.setattr(services, "MAX_DASHBOARDS", 2)
     full = ann.make("first")
     ann.make("second")
-    assert ann.ask("POST", PATH, {"name": "third"}, 400)["error"]["code"] == "too_many_dashboards"
+    assert ann.ask("POST", PATH, {"name": "third"}, 409)["error"]["code"] == "too_many_dashboards"
 
     for _ in range(services.MAX_CHARTS):
         ann.add(full)
-    refused = ann.ask("POST", f"{PATH}/{full}/charts", ERRORS, 400)
+    refused = ann.ask("POST", f"{PATH}/{full}/charts", ERRORS, 409)
     assert refused["error"]["code"] == "too_many_charts"
 
 

@@ -141,7 +141,7 @@ def test_comments__more_than_a_subject_may_have__400(
     assert comment(api, request_id=request_id).status_code == 201
 
     answer = comment(api, request_id=request_id)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "too_many_comments")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "too_many_comments")
 
 
 def test_assignment__given_done_and_given_again__is_one_row(project: Project, request_id: str) -> None:

@@ -93,10 +93,11 @@ def test_timeline__reader_without_content__no_attributes_and_messages(project: P
     assert node["status_message"] is None
 
 
-def test_timeline__unknown_session__empty(api: APIClient) -> None:
-    assert api.get(URL).json() == {
-        "started_at": None, "duration_ms": 0, "truncated": False, "nodes": [],
-    }  # fmt: skip
+@pytest.mark.parametrize("part", ["", "/requests", "/transcript", "/timeline"])
+def test_session__unknown__404(api: APIClient, part: str) -> None:
+    answer = api.get(URL.removesuffix("/timeline") + part)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "session_not_found")
 
 
 def test_request__failover__timeline_of_attempts(api: APIClient, project: Project, spool: Path) -> None:

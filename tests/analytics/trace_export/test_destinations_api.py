@@ -81,7 +81,7 @@ def test_post__the_fourth__is_400(api: APIClient) -> None:
     for name in ("a", "b", "c"):
         made(api, name=name)
     fourth = api.post(PATH, {**NEW, "name": "d"})
-    assert (fourth.status_code, fourth.json()["error"]["code"]) == (400, "too_many_trace_destinations")
+    assert (fourth.status_code, fourth.json()["error"]["code"]) == (409, "too_many_trace_destinations")
 
 
 def test_post__a_name_again__conflict(api: APIClient) -> None:
