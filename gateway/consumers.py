@@ -14,6 +14,7 @@ from gateway.errors import MethodNotAllowedError, require_method
 from gateway.http.consumer import SharedConsumer
 from gateway.model_list.answers import ModelForm, model_answer, models_answer
 from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.candidates import allowed_names, candidates_of
 from gateway.pipeline.plan.begin import OPERATIONS, SENDER, begin
 from gateway.pipeline.run import Sender, run
 from gateway.protocol.arrived import ArrivedRequest
@@ -23,7 +24,7 @@ from gateway.protocol.reply import RESPONSE_WRITER, Receive, Reply, Scope, Send
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
-from gateway.surfaces.gemini.address import refuse_key, surface_at, surface_at_url
+from gateway.surfaces.gemini.address import METHODS, refuse_key, surface_at, surface_at_url
 from gateway.surfaces.gemini.reply import GeminiArrayReply, GeminiReply
 from gateway.surfaces.gemini.surface import SURFACE as GEMINI
 from gateway.surfaces.messages.surface import COUNT_TOKENS
@@ -130,17 +131,26 @@ class Models(SharedConsumer):
         reply.is_native = True
         name = scope["url_route"]["kwargs"].get("model")
         try:
+            if scope["method"] == "POST" and name is not None and ":" in name:
+                raise _unknown_method(name)
             require_method(scope["method"], "GET")
             refuse_key(parse_qs(scope.get("query_string", b"").decode("latin-1")))
             snapshot, key = await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
             if name is None:
                 answer = await models_answer(snapshot, key, form=form)
             else:
-                answer = await model_answer(snapshot, key, name, form=form)
+                called = next(iter(candidates_of(snapshot, name, allowed_names(snapshot, None, ()))), None)
+                answer = await model_answer(snapshot, key, name, form=form, called=called)
         except ApplicationError as error:
             await reply.error(error)
             return
         await reply.whole(200, answer, [])
+
+
+def _unknown_method(name: str) -> NotFoundError:
+    """Returns the refusal of a method that stands behind a model's name, as in Gemini's addresses."""
+    known = ", ".join(METHODS)
+    return NotFoundError(f"The gateway has no method {name.rpartition(':')[2]!r} of models; it has {known}")
 
 
 def _form_for(headers: Sequence[tuple[bytes, bytes]]) -> ModelForm:

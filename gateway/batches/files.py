@@ -16,7 +16,7 @@ from gateway.batches.places import Place, place_of
 from gateway.batches.records import LineRecords
 from gateway.batches.requests import RequestChecks
 from gateway.batches.results import Pricing
-from gateway.batches.upload import Form, mapped, not_a_form, reader_of, receive_into, temporary_file
+from gateway.batches.upload import Form, blank_mark, mapped, not_a_form, reader_of, receive_into, temporary_file
 from gateway.models import StoredObject
 from gateway.pipeline.context import RequestState
 from gateway.tables.stored_object import ObjectKind
@@ -51,6 +51,7 @@ def _checked(file: BinaryIO, size: int, state: RequestState, place: Place) -> di
     purpose, part = form.text("purpose"), form.file
     if purpose != _BATCH:
         return {"purpose": purpose[:50]}
+    blank_mark(file, content, part.start)
     checks = RequestChecks(state, place)
     checks.check_lines(content.lines(part.start, part.end))
     return {

@@ -7,6 +7,7 @@ import asyncio
 import mmap
 import os
 import tempfile
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -130,6 +131,13 @@ class Stored:
 def mapped(file: BinaryIO, size: int) -> Stored:
     """Returns the content of a file, which is not empty. It is unmapped with the last view of it."""
     return Stored(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+
+
+def blank_mark(file: BinaryIO, content: Stored, start: int) -> None:
+    """Writes blanks over a byte order mark, with which no vendor's JSON begins."""
+    if content[start : start + len(BOM_UTF8)] == BOM_UTF8:
+        file.seek(start)
+        _write(file, [b" " * len(BOM_UTF8)])
 
 
 def reader_of(file: BinaryIO) -> BinaryIO:

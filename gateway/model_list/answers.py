@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 
 from core.keys.services import KeyRecord
 from gateway.errors import ModelNotFoundError
-from gateway.model_list.catalog import CallableModel, callable_models
+from gateway.model_list.catalog import CallableModel, callable_models, called_model
 from gateway.model_list.forms import (
     anthropic_list,
     anthropic_model,
@@ -23,6 +23,7 @@ from gateway.model_list.forms import (
 from gateway.protocol.model_prefixes import model_prefixes
 from gateway.protocol.wire import AUTO
 from gateway.snapshot.project import ProjectSnapshot
+from integrations.registry import Candidate
 
 T = TypeVar("T")
 ModelForm = Literal["openai", "anthropic", "gemini"]
@@ -40,11 +41,15 @@ async def models_answer(snapshot: ProjectSnapshot, key: KeyRecord, *, form: Mode
     return found
 
 
-async def model_answer(snapshot: ProjectSnapshot, key: KeyRecord, name: str, *, form: ModelForm) -> bytes:
-    """Returns the JSON of one model, by its id or by its name with the provider before it. Raises ModelNotFoundError
-    (404)."""
+async def model_answer(
+    snapshot: ProjectSnapshot, key: KeyRecord, name: str, *, form: ModelForm, called: Candidate | None
+) -> bytes:
+    """Returns the JSON of one model, by its id or by its name with the provider before it. A model that no list has is
+    the one that a request of this name calls, `called`. Raises ModelNotFoundError (404)."""
     models = await _models(snapshot)
     model = models.get(name) or next((found for found in models.values() if found.full_id == name), None)
+    if model is None and called is not None:
+        model = called_model(snapshot, called)
     if model is None or not _is_permitted(snapshot, key, model):
         raise ModelNotFoundError(f"The project can call no model {name!r}; GET /models lists those that it can")
     if name != model.id:

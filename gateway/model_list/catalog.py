@@ -14,7 +14,7 @@ from integrations.model_lists.operations import RESPONSES_ONLY, TEXT, operations
 from integrations.pricing.cost import Price
 from integrations.providers.base import Credentials
 from integrations.providers.native import native_adapter
-from integrations.registry import prefix_of, resolve, traits_of
+from integrations.registry import Candidate, prefix_of, resolve, traits_of
 
 _UNKNOWN = Capabilities()
 
@@ -54,6 +54,15 @@ def callable_models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:
         if (model := _callable(snapshot, provider, listed)) is not None
     }
     return {model.id: model for model in (*_names(snapshot), *(found[name] for name in sorted(found)))}
+
+
+def called_model(snapshot: ProjectSnapshot, called: Candidate) -> CallableModel | None:
+    """Returns a model that no list has, and that requests reach: names tell their providers, by prefixes that are no
+    names themselves."""
+    row = prefix_of(called.upstream_model)
+    if row is not None and row.prefix == called.upstream_model:
+        return None
+    return _callable(snapshot, called.provider, ListedModel(called.upstream_model))
 
 
 def _listed(snapshot: ProjectSnapshot, credentials: Credentials, priced: Iterable[str]) -> Iterable[ListedModel]:

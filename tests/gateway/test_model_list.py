@@ -134,6 +134,23 @@ def test_one_model__by_id_and_by_full_name__is_the_listed_one(vendors: Gateway) 
     assert vendors.client.get(f"{PATH}/gpt-5/", headers=vendors.headers).json() == listed(vendors)["gpt-5"]
 
 
+@pytest.mark.parametrize("name", ["gpt-5-of-tomorrow", "openai/gpt-5-of-tomorrow"])
+def test_one_model__in_no_list_yet__is_there_as_for_a_call(vendors: Gateway, name: str) -> None:
+    found = vendors.client.get(f"{PATH}/{name}", headers=vendors.headers)
+
+    assert (found.status_code, found.json()["id"], found.json()["owned_by"]) == (200, name, "openai")
+
+
+@pytest.mark.parametrize("path", ["v1beta/models/gpt-5:batchGenerateContent", "v1/models/gpt-5:predict"])
+def test_method_of_a_model__that_the_gateway_does_not_have__is_404_and_named(vendors: Gateway, path: str) -> None:
+    headers = {**vendors.headers, "x-goog-api-key": "k"}
+    answer = vendors.client.post(f"/api/gateway/{path}", headers=headers, json={"batch": {}})
+
+    assert answer.status_code == 404, answer.text
+    assert repr(path.rpartition(":")[2]) in answer.json()["error"]["message"]
+    assert "streamGenerateContent" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("name", ["nothing", "gemini-2.5-pro", "gpt-", "openai/"])
 def test_one_model__not_listed__is_404(vendors: Gateway, name: str) -> None:
     response = vendors.client.get(f"{PATH}/{name}", headers=vendors.headers)

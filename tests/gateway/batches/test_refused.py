@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from typing import Any
 
 import openai
@@ -248,3 +249,12 @@ def test_method__that_a_path_does_not_have__is_named(files: Gateway) -> None:
     answer = files.client.put("/api/gateway/v1/files/x", headers=files.headers)
 
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, DELETE")
+
+
+def test_file__with_a_byte_order_mark__is_taken_and_reaches_the_vendor_without_it(
+    files: Gateway, vendor: OpenAIBatches
+) -> None:
+    content = jsonl(line("a"), line("b"))
+    file = openai_client(files).files.create(file=("in.jsonl", BOM_UTF8 + content), purpose="batch")
+
+    assert vendor.contents[file.id].strip() == content.strip()

@@ -106,7 +106,7 @@ def _prices(case: Case, body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _models_of(body: Mapping[str, Any]) -> list[list[str]]:
     """Returns the provider and the name of each model that the request names."""
-    return [name.split("/", 1) for name in (body["model"], *body.get("models", ())) if "/" in name]
+    return [name.split("/", 1) for name in (body.get("model", ""), *body.get("models", ())) if "/" in name]
 
 
 def _steps_of(upstream: Iterable[Mapping[str, Any]]) -> list[Step]:

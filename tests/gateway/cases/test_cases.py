@@ -16,7 +16,6 @@ from tests.gateway.service import GatewayService
 
 # Faults that are known and open. A case of these kinds that passes fails here, so that its kind leaves this list.
 OPEN = frozenset({
-    "gemini_unknown_method",
     "judge_without_schema",
 })  # fmt: skip
 # A value of each key that the case `plain` does not give.
