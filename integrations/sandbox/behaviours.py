@@ -1,4 +1,4 @@
-"""The behaviour of each sandbox model, as data. A model with any other name behaves like `echo`."""
+"""The behaviour of each sandbox model, as data (docs/providers/compatible.md#the-sandbox). Any other name is 404."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def _error(status: int, error_type: str, message: str, code: str | None = None, 
 BEHAVIOURS = MappingProxyType(
     {
         "echo": Behaviour(),
+        "judge": Behaviour(),  # Structured answers fit any schema, and so a rubric.
         "slow": Behaviour(first_delay=0.5, chunk_delay=0.1),
         "reasoning": Behaviour(reasoning=True),
         "long": Behaviour(answer_words=2000),
@@ -82,4 +83,6 @@ BEHAVIOURS = MappingProxyType(
 
 
 def behaviour_of(model: str) -> Behaviour:
-    return BEHAVIOURS.get(model.removeprefix("sandbox/"), BEHAVIOURS["echo"])
+    name = model.removeprefix("sandbox/")
+    unknown = f"The sandbox has no model {name[:100]!r}; GET /v1/models lists those that it has."
+    return BEHAVIOURS.get(name) or _error(404, "invalid_request_error", unknown, "model_not_found")

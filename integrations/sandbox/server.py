@@ -149,7 +149,7 @@ class Sandbox:
         return web.json_response(answer)
 
     def _behaviour(self, request: Mapping[str, Any], body: bytes) -> Behaviour:
-        behaviour = behaviour_of(str(request.get("model", "")))
+        behaviour = behaviour_of(str(request.get("model", "echo")))
         if not behaviour.flaky and not behaviour.half:
             return behaviour
         key = hashlib.sha256(body).digest()

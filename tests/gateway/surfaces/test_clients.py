@@ -66,7 +66,7 @@ def test_messages__whole_and_streamed__are_the_same_answer(messages: anthropic.A
 def test_messages__tool__is_called_with_its_input(messages: anthropic.Anthropic) -> None:
     tool: ToolParam = {"name": "get_city", "input_schema": City.model_json_schema()}
     answer = messages.messages.create(
-        model="openai_compatible/tools",
+        model="openai_compatible/echo",
         max_tokens=100,
         messages=[{"role": "user", "content": "Paris"}],
         tools=[tool],

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any
 
 import httpx
 import openai
 import pytest
 import requests
+from django.conf import settings
 from openai import OpenAI
 
+from integrations.sandbox.behaviours import BEHAVIOURS
 from tests.integrations.sandbox.requests import HELLO
 from tests.waiting import TIMEOUT_SECONDS
 
@@ -122,3 +125,20 @@ def test_malformed__body__is_a_400(sandbox_url: str, body: bytes) -> None:
 
     assert response.status_code == 400
     assert response.json()["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("model", ["no-such-model-xyz", "lorem", "sandbox/lorem", ""])
+def test_model__that_the_sandbox_does_not_have__is_404_and_named(client: OpenAI, model: str) -> None:
+    with pytest.raises(openai.NotFoundError) as refused:
+        client.chat.completions.create(model=model, messages=HELLO)
+
+    assert refused.value.code == "model_not_found"
+    assert repr(model.removeprefix("sandbox/")) in str(refused.value)
+
+
+def test_models__of_the_documents_table__are_those_of_the_sandbox() -> None:
+    page = (settings.BASE_DIR / "docs" / "providers" / "compatible.md").read_text(encoding="utf-8")
+    table = page.partition("## The sandbox\n")[2]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+
+    assert sorted(name for row in rows for name in re.findall("`([^`]+)`", row)) == sorted(BEHAVIOURS)

@@ -190,7 +190,7 @@ WORLDS: tuple[World, ...] = (
         rollout={"allocation_type": "session_sticky", "policy": {"cost_per_request": "ignore"}},
         because="budget",
     ),
-    World("another model, harmless", {"model": "sandbox/another"}),
+    World("another model, harmless", {"model": "sandbox/judge"}),
     World("harmless", {}),
     World("harmless, all of the baseline cached", {}, settings=_CACHE, questions=40),
     World(
