@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from http import HTTPStatus
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -14,6 +16,9 @@ from agent.worker.limits import MCP_BODY_BYTES
 from gateway.protocol.reply import Message, Send
 
 # `agent.mcp.admission` has already checked the origin, by Django's settings.
+_NO_MESSAGE = (
+    "The body is no message of JSON-RPC 2.0: jsonrpc (2.0), method, and for a request an id (a text or a number)."
+)
 _SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
@@ -27,7 +32,34 @@ async def exchange(scope: dict[str, Any], client: Client, request_id: str, body:
         max_request_body_size=MCP_BODY_BYTES,
     )
     async with manager.run():
-        await manager.handle_request({**scope, CLIENT: client, REQUEST_ID: request_id}, _Body(body).receive, send)
+        known = {**scope, CLIENT: client, REQUEST_ID: request_id}
+        await manager.handle_request(known, _Body(body).receive, _in_one_sentence(send))
+
+
+def _in_one_sentence(send: Send) -> Send:
+    """Wraps `send`: of a body that is no message the SDK says eleven lines, with addresses of a library."""
+    begun: list[Message] = []
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == HTTPStatus.BAD_REQUEST:
+            begun.append(message)
+            return
+        if begun:
+            start, body = begun.pop(), _shortened(message.get("body", b""))
+            headers = [pair for pair in start["headers"] if pair[0].lower() != b"content-length"]
+            await send({**start, "headers": [*headers, (b"content-length", str(len(body)).encode())]})
+            message = {**message, "body": body}
+        await send(message)
+
+    return sent
+
+
+def _shortened(body: bytes) -> bytes:
+    if b'"Validation error: ' not in body:
+        return body
+    answer = json.loads(body)
+    answer["error"]["message"] = _NO_MESSAGE
+    return json.dumps(answer).encode()
 
 
 class _Body:

@@ -74,8 +74,10 @@ def _require(
     answers: bool = True,
 ) -> None:
     if highest_cost(snapshot, msgspec.json.encode(fields), record, answers=answers) is None:
+        # The version's model is asked where the item names none.
+        model = record.model if record is not None and record.model and fields["model"] == AUTO else fields["model"]
         problem = (
-            f"What a request to {fields['model']} costs at most cannot be said, so that max_cost_usd cannot be kept:"
+            f"What a request to {model} costs at most cannot be said, so that max_cost_usd cannot be kept:"
             " its price, or how much it may answer, is not known. max_tokens bounds an answer."
         )
         raise ValidationError.of_field(field, problem)

@@ -133,8 +133,20 @@ def test_method__other_than_post__is_405(gateway: Gateway, method: str) -> None:
 @pytest.mark.parametrize("version", [None, "2025-06-18", "2026-07-28", "1999-01-01", "x" * 1000])
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"\xff", b"[]", b"null", b"5", b'"text"', b"[" * 100_000, b'{"id": "\\ud800"}', b'{"jsonrpc": "1.0"}'],
-    ids=["empty", "open", "latin", "batch", "null", "number", "text", "deep", "surrogate", "one"],
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"[]",
+        b"null",
+        b"5",
+        b'"text"',
+        b"[" * 100_000,
+        b'{"id": "\\ud800"}',
+        b'{"jsonrpc": "1.0"}',
+        b"{}",
+    ],
+    ids=["empty", "open", "latin", "batch", "null", "number", "text", "deep", "surrogate", "one", "nothing"],
 )
 def test_body__no_message__is_an_error_of_the_protocol(gateway: Gateway, content: bytes, version: str | None) -> None:
     response = send(gateway, content, {"mcp-protocol-version": version})
@@ -142,6 +154,7 @@ def test_body__no_message__is_an_error_of_the_protocol(gateway: Gateway, content
     assert response.status_code == 400, response.text
     assert response.json()["jsonrpc"] == "2.0"
     assert isinstance(response.json()["error"]["code"], int)
+    assert "\n" not in response.json()["error"]["message"] and "pydantic" not in response.text
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,9 @@ from gateway.selectors import project_settings
 from gateway.snapshot.loader import load_models, load_prices
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.models import ModelPrice
+from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
+from tests.factories.prompts import make_config, make_version
 from tests.factories.settings import make_settings
 from tests.gateway.experiments.conftest import MODEL, Scene, by_request
 from tests.gateway.experiments.test_scoring import CRITERIA, judging
@@ -141,6 +143,15 @@ def test_create__largest_cost_and_unknown_price__400_names_who_it_is(scene: Scen
 
     refused = scene.create({}, status=400, evaluators=[{"evaluator_id": str(judge.pk)}], **fields)
     assert list(refused["error"]["details"]) == ["evaluators.0"]
+
+
+def test_create__version_with_a_model_of_no_price__is_named_and_not_auto(scene: Scene) -> None:
+    version = make_version(make_config(scene.project), model="openai/unheard-of")
+    dataset = make_dataset(scene.project, items=1)
+
+    refused = scene.create({"version_id": str(version.pk)}, dataset_id=str(dataset.pk), max_cost_usd=1, status=400)
+
+    assert "What a request to openai/unheard-of costs at most" in refused["error"]["message"]
 
 
 DEAR = {"prompt_tokens": 1_000, "completion_tokens": 1_000, "total_tokens": 2_000}
