@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from core.caller_limits import CallerLimits
-from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow
+from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow, StoredObject
 from gateway.project_settings.model_groups import ModelGroup, Strategy
 from gateway.project_settings.settings import ProjectSettings
+from gateway.tables.stored_object import ObjectKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,15 @@ def model_groups(project_id: UUID) -> Mapping[str, ModelGroup]:
         )
         for row in ModelGroupRow.objects.for_project(project_id)
     }
+
+
+def keepers_of(project_id: UUID, file_ids: Collection[str]) -> Mapping[str, frozenset[int | None]]:
+    """Returns the integrations that keep files of the project by the providers' ids of these; others are left out."""
+    rows = StoredObject.objects.for_project(project_id).filter(kind=ObjectKind.FILE, vendor_id__in=file_ids)
+    found: dict[str, frozenset[int | None]] = {}
+    for vendor_id, integration_id in rows.values_list("vendor_id", "integration_id"):
+        found[vendor_id] = found.get(vendor_id, frozenset()) | {integration_id}
+    return found
 
 
 def end_user_limits(project_id: UUID) -> Mapping[str, CallerLimits | None]:

@@ -19,7 +19,7 @@ class ProviderIntegrationAdmin(RightsAdmin):
     list_select_related = ["project"]
     search_fields = ["name", "provider", "project__name"]
     fields = (
-        *("project", "provider", "name", "enabled", "key", "usable", "last_test", "base_url", "options"),
+        *("project", "provider", "name", "enabled", "own_account", "key", "usable", "last_test", "base_url", "options"),
         *("weight", "priority", "rpm", "tpm", "served_models", "own_prices"),
         *("default_parameters", "forced_parameters", "extra_headers", "forward_headers", "created_at", "updated_at"),
     )

@@ -67,6 +67,8 @@ class ProviderIntegration(models.Model):
     encrypted_headers = models.TextField(blank=True, default="", db_default="", editable=False)
     forward_headers = models.JSONField(null=True, blank=True)
     enabled = models.BooleanField(default=True)
+    # Whether no other project uses the account behind the key: then requests may name all that it keeps.
+    own_account = models.BooleanField(default=False, db_default=False)
     # The outcome of the last test of an integration belongs to exactly this access; it is cleared when the key or
     # address changes.
     last_tested_at = models.DateTimeField(null=True, blank=True, editable=False)

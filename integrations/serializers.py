@@ -30,6 +30,7 @@ class IntegrationSerializer(serializers.Serializer[Any]):
             "provider": instance.provider,
             "api_key": masked(instance),
             "enabled": instance.enabled,
+            "own_account": instance.own_account,
             "base_url": instance.base_url,
             "usable": is_usable(instance),
             "last_test": _last_test(instance),
@@ -92,6 +93,11 @@ class IntegrationChangeSerializer(BodySerializer):
     )
     base_url = serializers.CharField(required=False, allow_blank=True, max_length=500)
     enabled = serializers.BooleanField(required=False)
+    own_account = serializers.BooleanField(
+        required=False,
+        help_text="No other project uses the account: requests may name files, responses and so on that were made"
+        " elsewhere.",
+    )
     default_parameters = serializers.DictField(required=False, help_text="Where a request leaves them out.")
     forced_parameters = serializers.DictField(
         required=False, help_text="Whatever a request says; null takes a field out."
@@ -158,6 +164,7 @@ def change_of(data: Mapping[str, Any]) -> IntegrationChange:
     return IntegrationChange(
         secret=data.get("api_key"),
         enabled=data.get("enabled"),
+        own_account=data.get("own_account"),
         base_url=data.get("base_url"),
         options={name: data[name] for name in OPTIONS if name in data} or None,
         secret_extra={name: data[name] for name in SECRET_EXTRA if name in data} or None,

@@ -42,6 +42,8 @@ from integrations.models import ProviderIntegration, called
 from integrations.registry import is_known, traits_of
 from integrations.transport.addresses import check_base_url, check_form
 
+_SWITCHES = ("enabled", "own_account")
+
 
 class Default(Enum):
     """The value of a field that resets it to the provider's own: its list of headers, or no limit."""
@@ -56,6 +58,7 @@ class IntegrationChange:
 
     secret: str | None = field(default=None, repr=False)
     enabled: bool | None = None
+    own_account: bool | None = None
     base_url: str | None = None
     options: Mapping[str, str] | None = None
     secret_extra: Mapping[str, str] | None = field(default=None, repr=False)
@@ -104,8 +107,9 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
         row.base_url = change.base_url.strip().rstrip("/")
     if change.options is not None:
         row.options = {**row.options, **checked_options(change.options)}
-    if change.enabled is not None:
-        row.enabled = change.enabled
+    for name in _SWITCHES:
+        if getattr(change, name) is not None:
+            setattr(row, name, getattr(change, name))
     if change.secret is not None and not is_masked(change.secret):
         store_secret(row, _checked_key(row, change.secret, trusted=trusted))
         not_given.discard("api_key")

@@ -34,6 +34,7 @@ class IntegrationEntry(TypedDict):
     provider: str
     api_key: str
     enabled: bool
+    own_account: bool
     base_url: str
     usable: bool
     last_test: IntegrationTest | None

@@ -31,8 +31,9 @@ _BUDGETS = (
 )
 # The fields of an integration that contain no part of a credential.
 _INTEGRATION = (
-    "name", "provider", "weight", "priority", "rpm", "tpm", "models", "prices", "enabled", "usable", "last_test",
-    "created_at", "updated_at", "default_parameters", "forced_parameters", "extra_headers", "forward_headers", *OPTIONS,
+    "name", "provider", "weight", "priority", "rpm", "tpm", "models", "prices", "enabled", "own_account", "usable",
+    "last_test", "created_at", "updated_at", "default_parameters", "forced_parameters", "extra_headers",
+    "forward_headers", *OPTIONS,
 )  # fmt: skip
 
 

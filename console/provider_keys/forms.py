@@ -109,6 +109,12 @@ class ProviderKeyForm(forms.Form):
 
     def _add_additions(self, row: ProviderIntegration | None) -> None:
         """Adds the fields of what every request to the provider gets besides what its client sent."""
+        self.fields["own_account"] = forms.BooleanField(
+            required=False,
+            label="No other project uses this account",
+            help_text="Requests may then name files, responses and containers that were made elsewhere.",
+            initial=row.own_account if row else False,
+        )
         for name, (label, help_text) in _OBJECTS.items():
             stored = masked_headers(row) if row and name == "extra_headers" else getattr(row, name, None)
             self.fields[name] = _object(label, help_text, stored or {})
@@ -131,6 +137,7 @@ class ProviderKeyForm(forms.Form):
         return IntegrationChange(
             secret=values["api_key"] or None,
             base_url=values["base_url"],
+            own_account=values["own_account"],
             options={name: values[name] for name in self.option_names},
             secret_extra=extra or None,
             weight=_or(values["weight"], _DEFAULTS["weight"]),

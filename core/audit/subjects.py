@@ -44,8 +44,8 @@ class Subject:
 
 
 _INTEGRATION = (
-    "name", "provider", "base_url", "options", "enabled", "default_parameters", "forced_parameters", "forward_headers",
-    "weight", "priority", "rpm", "tpm", "served_models", "own_prices",
+    "name", "provider", "base_url", "options", "enabled", "own_account", "default_parameters", "forced_parameters",
+    "forward_headers", "weight", "priority", "rpm", "tpm", "served_models", "own_prices",
 )  # fmt: skip
 
 # The keys are the models' `app.model`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, BinaryIO
 
 import msgspec
@@ -33,7 +32,7 @@ async def upload(call: StoredCall) -> None:
     with temporary_file() as file:
         size = await receive_into(file, call.watch.receive, call.state.headers)
         call.watch.body_arrived()
-        known = await asyncio.to_thread(_checked, file, size, call.state, place)
+        known = await in_database_thread(_checked, file, size, call.state, place)
         content_type = call.header(b"content-type")
         sent = Sent("POST", _PATH, content_type=content_type, file=reader_of(file), length=size)
         body, value = await call.exchange(place).ask(sent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
@@ -46,7 +45,7 @@ async def create(call: StoredCall) -> None:
     with temporary_file() as file:
         size = await receive_into(file, call.watch.receive, call.state.headers)
         call.watch.body_arrived()
-        checks = await asyncio.to_thread(_checked, file, size, call.state, place)
+        checks = await in_database_thread(_checked, file, size, call.state, place)
         body, value = await call.exchange(place).ask(Sent("POST", _PATH, file=reader_of(file), length=size))
     row = call.new_row(
         place,

@@ -15,10 +15,13 @@ from gateway.errors import ModelNotAllowedError
 from gateway.guardrails.checks import checks_of
 from gateway.pipeline.context import NativeRequest, RequestContext, RequestState
 from gateway.pipeline.guard_input import findings_of, note_findings
+from gateway.pipeline.keeping import keeps, not_kept
 from gateway.pipeline.parse import parse
 from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol.headers import RequestHeaders
+from gateway.protocol.kept_fields import Kept, references_of
 from gateway.protocol.wire import AUTO, LazyFields, Name, explain
+from gateway.selectors import keepers_of
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
@@ -93,6 +96,7 @@ class RequestChecks:
     def __init__(self, state: RequestState, place: Place) -> None:
         self._state, self._place = state, place
         self._ids: set[str] = set()
+        self._files: dict[str, frozenset[int | None]] = {}
         self.endpoint = ""
         self.models: list[str] = []
         guardrails = state.snapshot.settings.guardrails
@@ -173,6 +177,7 @@ class RequestChecks:
         if found.stream:
             raise ValidationError(f"{field}.stream: requests in batches are answered whole", code=_UNSUPPORTED)
         self._check_model(found.model, f"{field}.model")
+        self._check_references(body, field)
         if self._is_guarded:
             self._guard(body)
 
@@ -190,6 +195,16 @@ class RequestChecks:
         if not self._state.key.permits(place.provider, name, place.name):
             raise ModelNotAllowedError(f"{field}: this API key may not call {model!r}")
         self.models.append(model)
+
+    def _check_references(self, body: bytes, field: str) -> None:
+        """Refuses what another project may have had the provider keep, as for a single request."""
+        credentials = self._place.credentials
+        found = [] if credentials.own_account else references_of(body, SURFACES[self.endpoint].operation)
+        if files := {one.id for one in found if one.kind is Kept.FILE} - self._files.keys():
+            self._files.update(keepers_of(self._state.snapshot.project_id, files))
+        for reference in found:
+            if not keeps(credentials, reference, self._files):
+                raise not_kept(reference._replace(field=f"{field}.{reference.field}"))
 
     def _guard(self, body: bytes) -> None:
         """Has the guardrails read one request. Raises GuardrailError."""

@@ -17,6 +17,7 @@ from gateway.pipeline.callers import has_limits
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.inflight import note_in_flight
+from gateway.pipeline.keeping import keeping
 from gateway.pipeline.marked_documents import without_document_marks
 from gateway.pipeline.native import native_counter, read_native
 from gateway.pipeline.parse import parse, read_body
@@ -41,7 +42,7 @@ _ESTIMATED = "the tokens are an estimate of the gateway"
 
 async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watch: ClientWatch) -> None:
     """Sends the number of tokens in the request's prompt. Raises ApplicationError."""
-    state.body = await read_body(watch.receive, state.headers, runtime.body_bytes)
+    state.body = asked_body = await read_body(watch.receive, state.headers, runtime.body_bytes)
     watch.body_arrived()
     native = read_native(state, reply)
     state.request = request = parse(state.body, state.headers, native.fields)
@@ -56,6 +57,7 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
     attempts = select(context, runtime.health, state.headers.session_id or state.request_id)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)
+    attempts = await keeping(state, asked_body, attempts)
     if has_limits(state):
         await admit_free(runtime, state)
     state.serve_from(attempts[0])

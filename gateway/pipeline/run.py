@@ -23,6 +23,7 @@ from gateway.pipeline.context import NO_LIMITS, Attempt, RequestContext, Request
 from gateway.pipeline.count_tokens import answer_count
 from gateway.pipeline.guard_input import guard_input, spotlit
 from gateway.pipeline.inflight import note_allocation, note_in_flight
+from gateway.pipeline.keeping import keeping
 from gateway.pipeline.marked_documents import without_document_marks
 from gateway.pipeline.native import translate
 from gateway.pipeline.parse import ClientGoneError, late_body, parse, read_body
@@ -160,7 +161,7 @@ async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: 
 
 
 async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: ClientWatch) -> None:
-    state.body = await read_body(watch.receive, state.headers, runtime.body_bytes)
+    state.body = asked_body = await read_body(watch.receive, state.headers, runtime.body_bytes)
     watch.body_arrived()
     native = None if state.surface is CHAT else translate(state, reply)
     fields = None if native is None else native.fields
@@ -178,6 +179,7 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
     attempts = select(context, runtime.health, state.headers.session_id or state.request_id)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)
+    attempts = await keeping(state, asked_body, attempts)
     if state.limits is NO_LIMITS and has_limits(state):  # A plan may have admitted it.
         await admit(runtime, context, state, attempts)
     ttl = context.snapshot.settings.cache_ttl_seconds

@@ -64,6 +64,8 @@ class ProjectSnapshot:
     model_lists: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
     # The attempts that `select` has computed for models that are requested without routing preferences.
     plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    # The integrations that keep a file of the project, by the provider's id of it, found when a request names it.
+    kept_files: dict[str, frozenset[int | None]] = field(default_factory=dict, repr=False, compare=False)
     # The plans of plain requests by operation, key and model (`gateway.pipeline.plan`).
     plans: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     # Whether any prompt has a rollout that runs or is paused.

@@ -30,6 +30,7 @@ def credentials_of(row: ProviderIntegration) -> Credentials:
         forced_parameters=row.forced_parameters,
         extra_headers=stored_headers(row),
         forward_headers=forwarded_names(row),
+        own_account=row.own_account,
     )
 
 

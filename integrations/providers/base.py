@@ -35,6 +35,8 @@ class Credentials:
     forced_parameters: Mapping[str, Any] = field(default_factory=dict)
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     forward_headers: tuple[str, ...] = ()
+    # Whether requests may name all that the account keeps, since no other project uses it.
+    own_account: bool = False
     # `sets_parameters` is computed once for each credentials object and not for each request.
     sets_parameters: bool = field(init=False, repr=False, compare=False)
     adds_headers: bool = field(init=False, repr=False, compare=False)

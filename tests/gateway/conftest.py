@@ -118,14 +118,20 @@ def _scripted(service: GatewayService, upstream: ScriptedServer, *steps: Step) -
 
 
 def _routed(
-    service: GatewayService, upstream: ScriptedServer, settings: dict[str, Any] | None = None, **steps: list[Step]
+    service: GatewayService,
+    upstream: ScriptedServer,
+    settings: dict[str, Any] | None = None,
+    *,
+    own_account: bool = False,
+    **steps: list[Step],
 ) -> tuple[Gateway, dict[str, Script]]:
-    scripts, urls = {}, {}
+    scripts, rows = {}, []
     for provider, given in steps.items():
         name = f"script-{len(upstream.scripts)}"
         scripts[provider] = upstream.play(name, *given)
-        urls[provider] = upstream.base_url(name)
-    made = service.new_project(base_urls=urls, routing=settings)
+        row = {"provider": provider, "base_url": upstream.base_url(name), "api_key": PROVIDER_SECRET}
+        rows.append({**row, "own_account": own_account})
+    made = service.new_project(integrations=rows, routing=settings)
     made.upstream = upstream
     return made, scripts
 

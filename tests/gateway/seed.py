@@ -195,7 +195,7 @@ def _save_integration(project_id: str, given: dict[str, Any]) -> None:
     store_secret(row, given["api_key"])
     if secret_extra := given.get("secret_extra"):
         store_extra(row, secret_extra)
-    for name in ("default_parameters", "forced_parameters", "forward_headers"):
+    for name in ("default_parameters", "forced_parameters", "forward_headers", "own_account"):
         setattr(row, name, given.get(name, getattr(row, name)))
     store_headers(row, given.get("extra_headers", {}))
     row.save()

@@ -48,7 +48,8 @@ def upstream_model_of(provider: str) -> str:
 def staged(service: GatewayService) -> Iterator[Stage]:
     with DialectServer() as server:
         integrations = [
-            integration_of(FAKES[provider], server.base_url(provider))
+            # The requests of the tests name files and containers of their own.
+            {**integration_of(FAKES[provider], server.base_url(provider)), "own_account": True}
             for provider in distinct_providers()
             if provider in FAKES
         ]

@@ -21,7 +21,7 @@ from integrations.services import add_integration, remove_integration, update_in
 
 _SECRETS = ("api_key", *SECRET_EXTRA)
 _HEADERS = "extra_headers"
-_PLAIN = ("enabled", "base_url", "weight", "priority", "rpm", "tpm")
+_PLAIN = ("enabled", "own_account", "base_url", "weight", "priority", "rpm", "tpm")
 
 
 class IntegrationsSection(EntriesSection):
@@ -30,6 +30,7 @@ class IntegrationsSection(EntriesSection):
     secrets = _SECRETS
     defaults = {
         "enabled": True,
+        "own_account": False,
         "base_url": "",
         **dict.fromkeys(OPTIONS, ""),
         "weight": 1,

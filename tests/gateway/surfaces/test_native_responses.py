@@ -157,7 +157,7 @@ def test_azure__whatever_its_layout__has_responses_at_the_resource(
 
 
 def test_state_that_a_provider_keeps__passes_where_the_model_names_the_provider(routed: Routed) -> None:
-    gateway, scripts = routed(openai=[raw(200, ANSWER)])
+    gateway, scripts = routed(own_account=True, openai=[raw(200, ANSWER)])
     body = {"model": "openai/gpt-5", "input": "Hi", "previous_response_id": "resp_0", "store": True}
 
     assert ask(gateway, json.dumps(body).encode()).status_code == 200
@@ -186,7 +186,7 @@ def test_state_that_nobody_keeps__is_refused_by_name(routed: Routed, fields: dic
 
 def test_state_that_a_provider_keeps__is_not_sent_to_a_fallback(routed: Routed) -> None:
     routing = {"fallback_enabled": True, "fallback_order": ["azure_openai"], "retry_enabled": False}
-    gateway, scripts = routed(routing, openai=[status(503)], azure_openai=[raw(200, ANSWER)])
+    gateway, scripts = routed(routing, own_account=True, openai=[status(503)], azure_openai=[raw(200, ANSWER)])
 
     with gateway.openai() as client, pytest.raises(openai.InternalServerError):
         client.responses.create(model="openai/gpt-5", input="Hi", previous_response_id="resp_0")
