@@ -27,6 +27,7 @@ _Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
 _Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,49}$")]
 _Words = Annotated[list[Annotated[str, Meta(min_length=1, max_length=500)]], Meta(max_length=200)]
 _Model = Annotated[str, Meta(max_length=512)]
+_MaxTokens = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 def compiled(pattern: str, *, ignore_case: bool) -> Any:
@@ -200,12 +201,13 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Judge(Definition, frozen=True, tag="judge"):
     """A model grades the answer by up to five criteria. The score is the mean of its grades. `model` is the project's
-    `judge_model` where it is left out."""
+    `judge_model` where it is left out, `max_tokens` the longest answer of the model, its thoughts included."""
 
     asks_a_model: ClassVar[bool] = True
     criteria: Annotated[list[Criterion], Meta(min_length=1, max_length=MAX_CRITERIA)]
     model: _Model = ""
     sees_expected: bool = True
+    max_tokens: _MaxTokens | None = None
 
     def check(self) -> None:
         _unique("criteria", [criterion.name for criterion in self.criteria])
@@ -223,6 +225,7 @@ class Pairwise(Definition, frozen=True, tag="pairwise"):
     question: _Text
     model: _Model = ""
     sees_expected: bool = True
+    max_tokens: _MaxTokens | None = None
 
     @property
     def scores_alone(self) -> bool:

@@ -184,6 +184,13 @@ class AskingForm(KindForm):
         widget=forms.TextInput(attrs=_MODELS),
     )
     sees_expected = forms.BooleanField(required=False, initial=True, label="The judge sees the expected answer")
+    max_tokens = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
+        label="Longest answer in tokens",
+        help_text="Thoughts included. Empty: 1,000, or 8,000 for a model that may think.",
+    )
 
 
 class JudgeForm(AskingForm):
@@ -208,7 +215,7 @@ class PairwiseForm(AskingForm):
         help_text="The question to the judge, such as: Which answer names the next step?",
     )
 
-    field_order = ("question", "model", "sees_expected")
+    field_order = ("question", "model", "sees_expected", "max_tokens")
 
 
 class UserFeedbackForm(KindForm):

@@ -27,6 +27,7 @@ from analytics.evaluators.definitions import (
 from gateway.contract.checker_process import CheckTooLongError
 from gateway.contract.lanes import check_lanes
 from gateway.evaluations.rules import NO_EXPECTED, Answer, Score, score_by_rule
+from gateway.judging.form import Form, form_of
 from gateway.judging.judge import NO_JUDGE, ask_judge, content_of, judge_answer, unreadable
 from gateway.judging.pairwise import Preference, agreed, comparison_request, read_preference
 from gateway.judging.rubric import Criterion, UnreadableGradesError, expected_text, judge_request
@@ -102,6 +103,7 @@ async def _by_judge(definition: Judge, asked: Asked, answer: Answer) -> Evaluati
         key_id=asked.key_id,
         criteria=_criteria(definition),
         model=definition.model,
+        max_tokens=definition.max_tokens,
         expected=answer.expected if definition.sees_expected else None,
     )
     if result.error is not None:
@@ -153,6 +155,7 @@ async def compare(asked: Asked, definition: Pairwise, answer: Answer, other: Map
     model = definition.model or asked.snapshot.settings.judge_model
     if not model:
         return _failed(NO_JUDGE, [])
+    form = form_of(asked.snapshot, model, definition.max_tokens)
     given = await asyncio.gather(
         *(
             ask_judge(
@@ -163,7 +166,7 @@ async def compare(asked: Asked, definition: Pairwise, answer: Answer, other: Map
                 seconds=settings.JUDGE_SECONDS,
                 key_id=asked.key_id,
             )
-            for body in _comparisons(definition, model, answer, other)
+            for body in _comparisons(definition, model, form, answer, other)
         )
     )
     for one in given:
@@ -172,7 +175,7 @@ async def compare(asked: Asked, definition: Pairwise, answer: Answer, other: Map
     try:
         (preferred, reason), (turned, other_reason) = (read_preference(content_of(one)) for one in given)
     except UnreadableGradesError as problem:
-        return _failed(unreadable(problem), given)
+        return _failed(unreadable(problem, form, given), given)
     found = agreed(preferred, turned)
     detail = "\n".join(filter(None, (reason, other_reason)))
     return _paid(Evaluation(_POINTS[found], str(found), detail), given)
@@ -187,18 +190,22 @@ class Question:
 
 
 def questions_of(
-    definition: Definition, answer: Answer, judge_model: str, other: Mapping[str, Any] | None = None
+    definition: Definition, answer: Answer, snapshot: ProjectSnapshot, other: Mapping[str, Any] | None = None
 ) -> list[Question]:
-    """Returns the requests that `evaluate` makes, or `compare` with `other`, so that their cost is known before.
-    `judge_model` is the project's."""
-    if isinstance(definition, Judge):
-        model = definition.model or judge_model
+    """Returns the requests that `evaluate` makes, or `compare` with `other`, so that their cost is known before."""
+    if isinstance(definition, Judge | Pairwise):
+        model = definition.model or snapshot.settings.judge_model
+        form = form_of(snapshot, model, definition.max_tokens)
+        if not model:
+            return []
+        if isinstance(definition, Pairwise):
+            bodies = _comparisons(definition, model, form, answer, other) if other is not None else []
+            return [Question(body) for body in bodies]
         expected = answer.expected if definition.sees_expected else None
-        body = judge_request(model, answer.messages, answer.message, _criteria(definition), expected=expected)
-        return [Question(body)] if model else []
-    if isinstance(definition, Pairwise) and other is not None:
-        model = definition.model or judge_model
-        return [Question(body) for body in _comparisons(definition, model, answer, other)] if model else []
+        body = judge_request(
+            model, answer.messages, answer.message, _criteria(definition), expected=expected, form=form
+        )
+        return [Question(body)]
     if isinstance(definition, Similarity) and answer.expected is not None:
         found = _embeddings_body(definition, answer)
         return [Question(found, answers=False)] if found is not None else []
@@ -209,12 +216,12 @@ def _criteria(definition: Judge) -> list[Criterion]:
     return [Criterion(one.name, one.meaning, tuple(one.labels)) for one in definition.criteria]
 
 
-def _comparisons(definition: Pairwise, model: str, answer: Answer, other: Mapping[str, Any]) -> list[bytes]:
+def _comparisons(definition: Pairwise, model: str, form: Form, answer: Answer, other: Mapping[str, Any]) -> list[bytes]:
     """Returns the comparison in both orders."""
     expected = answer.expected if definition.sees_expected else None
     orders = [(answer.message, other), (other, answer.message)]
     return [
-        comparison_request(model, definition.question, answer.messages, first, second, expected=expected)
+        comparison_request(model, definition.question, answer.messages, first, second, expected=expected, form=form)
         for first, second in orders
     ]
 

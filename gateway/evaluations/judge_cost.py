@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from uuid import UUID
 
 import msgspec
 
 from analytics.evaluators.definitions import Definition, Judge, Pairwise
-from gateway.evaluations.highest_cost import highest_cost
+from gateway.evaluations.highest_cost import UnknownCostError, known_highest_cost
+from gateway.judging.form import form_of
 from gateway.selectors import project_settings
 from gateway.snapshot.loader import load_models, load_prices
+from gateway.snapshot.project import ProjectSnapshot
 
 
 def judge_problem(project_id: UUID, definition: Definition) -> str:
@@ -21,9 +24,14 @@ def judge_problem(project_id: UUID, definition: Definition) -> str:
     if not model:
         return "It names no model, and the project has no `judge_model`."
     snapshot = load_models(project_id, load_prices(), settings)
-    if highest_cost(snapshot, msgspec.json.encode({"model": model})) is not None:
-        return ""
-    return (
-        f"What a request to {model} costs at most cannot be said, so that no budget can be kept: its price, or how much"
-        " it may answer, is not known."
-    )
+    try:
+        least_cost(snapshot, definition, model)
+    except UnknownCostError as problem:
+        return f"What a request to {model} costs at most cannot be said, so that no budget can be kept: {problem}."
+    return ""
+
+
+def least_cost(snapshot: ProjectSnapshot, definition: Judge | Pairwise, model: str) -> Decimal:
+    """Returns what is reserved for the shortest request that the judge can get. Raises UnknownCostError."""
+    limit = form_of(snapshot, model, definition.max_tokens).max_tokens
+    return known_highest_cost(snapshot, msgspec.json.encode({"model": model, "max_completion_tokens": limit}))

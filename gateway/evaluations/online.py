@@ -161,7 +161,7 @@ class _Judging:
         if not may_ask(self._runtime.spool):
             self._pause = _FULL_DISK_SECONDS
             return await self._put_back(task, self._pause)
-        questions = questions_of(definition, read.answer, self._snapshot.settings.judge_model)
+        questions = questions_of(definition, read.answer, self._snapshot)
         bounds = [highest_cost(self._snapshot, one.body, answers=one.answers) for one in questions]
         known = [bound for bound in bounds if bound is not None]
         if len(known) < len(bounds):

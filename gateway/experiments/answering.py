@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
+from functools import partial
 
 from django.conf import settings
 
@@ -14,11 +15,12 @@ from core.ledger import NOTHING
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
 from gateway.evaluations.failures import DEFAULT_WAIT_SECONDS, OUT_OF_BUDGET, is_limited, is_passing, seconds_of
-from gateway.evaluations.highest_cost import highest_cost
+from gateway.evaluations.highest_cost import known_highest_cost
 from gateway.experiments import budget, queue, reuse, slices
 from gateway.experiments.errors import UnusableItemError
 from gateway.experiments.requests import CandidateRequest, candidate_request
 from gateway.experiments.slices import Slice, cost_of
+from gateway.judging.form import form_of
 from gateway.judging.rubric import judge_request
 from gateway.models import ExperimentAnswer
 from gateway.pipeline.internal_client import Caller, InternalAnswer, Reported, ask
@@ -59,11 +61,8 @@ class Answering:
             answer.failure = AnswerFailure.UNUSABLE if of_item else AnswerFailure.REFUSED
             await self._store(NOTHING, NOTHING)
             return
-        highest = None
-        if self._experiment.max_cost_usd is not None:
-            highest = highest_cost(self._shared.snapshot, request.body, request.version)
         for wait in (*slices.RETRY_SECONDS, None):
-            if await self._ask(request, highest, is_last=wait is None):
+            if await self._ask(request, is_last=wait is None):
                 return
             await asyncio.sleep(wait or 0.0)
 
@@ -89,14 +88,16 @@ class Answering:
         candidate = self._shared.candidates[self._answer.candidate]
         return candidate_request(self._experiment.project_id, item, fields, candidate)
 
-    async def _ask(self, request: CandidateRequest, highest: Decimal | None, *, is_last: bool) -> bool:
+    async def _ask(self, request: CandidateRequest, *, is_last: bool) -> bool:
         """Asks once. Returns whether the answer needs no further try."""
         shared = self._shared
         if not may_ask(shared.runtime.spool):
             await in_database_thread(queue.put_back, self._answer)
             shared.pause(DEFAULT_WAIT_SECONDS)
             return True
-        async with shared.purse.reserved([highest]) as reserved:
+        highest = partial(known_highest_cost, shared.snapshot, request.body, request.version)
+        who = f"the candidate {LABELS[self._answer.candidate]}"
+        async with shared.purse.reserved(who, [highest]) as reserved:
             caller, seconds = self._caller(request), settings.PLAYGROUND_SECONDS
             given = await ask(shared.runtime, shared.snapshot, caller, request.body, seconds=seconds)
             cost, error = cost_of(given, reserved), given.error
@@ -141,8 +142,10 @@ class Answering:
         )
         model, message = shared.snapshot.settings.judge_model, message_of(given)
         is_asked = bool(experiment.max_cost_usd is not None and model and message)
-        body = judge_request(model, request.messages, message) if is_asked and message else b""
-        async with shared.purse.reserved([highest_cost(shared.snapshot, body)] if body else []) as reserved:
+        form = form_of(shared.snapshot, model)
+        body = judge_request(model, request.messages, message, form=form) if is_asked and message else b""
+        highest = [partial(known_highest_cost, shared.snapshot, body)] if body else []
+        async with shared.purse.reserved(f"judge_model ({model})", highest) as reserved:
             result = await judged(shared.runtime, shared.snapshot, run, "", given)
             (result,) = await with_stored_scores(run, shared.snapshot, [result])
             fill(self._answer, result, with_texts=shared.snapshot.settings.log_content)

@@ -12,9 +12,13 @@ from analytics.queries.requests import get_requests
 from gateway.experiments import shapes
 from gateway.experiments.candidates import Candidate
 from gateway.experiments.draw import Drawn
-from gateway.experiments.plan import NewExperiment, plan_experiment
+from gateway.experiments.evaluators import definitions_of
+from gateway.experiments.judge_estimate import Judging, count_scored, judge_cost, judged_by, project_judge
+from gateway.experiments.plan import NewExperiment, Plan, plan_experiment
 from gateway.experiments.reuse import count_kept
-from gateway.selectors import model_groups
+from gateway.selectors import model_groups, project_settings
+from gateway.snapshot.loader import load_models, load_prices
+from gateway.tables.experiment import LABELS
 from integrations.pricing.selectors import applied_price
 from integrations.registry import resolve
 from integrations.selectors import enabled_credentials
@@ -44,8 +48,8 @@ class _Sample:
 
 
 def estimate(project_id: UUID, new: NewExperiment) -> shapes.ExperimentEstimate:
-    """Returns the number of items and the cost of each candidate, as far as prices are known; judges are not
-    included, and answers that are there already cost nothing. Raises ValidationError."""
+    """Returns the number of items and the cost of each candidate and judge, as far as prices are known; answers and
+    scores that are there already cost nothing. Raises ValidationError."""
     plan = plan_experiment(project_id, new)
     items = plan.drawn.items
     by_candidate: list[list[str]] = [[] for _ in plan.candidates]
@@ -57,7 +61,11 @@ def estimate(project_id: UUID, new: NewExperiment) -> shapes.ExperimentEstimate:
         _cost(project_id, candidate, _Sample(past, len(keys) - reused))
         for candidate, keys, reused in zip(plan.candidates, by_candidate, kept, strict=True)
     ]
-    known = [cost for cost in costs if cost is not None]
+    snapshot = load_models(project_id, load_prices(), project_settings(project_id))
+    judging = _judging(new, plan, by_candidate, past, reused=sum(kept))
+    of_judges = [judge_cost(snapshot, one) for one in judging]
+    all_costs = [*costs, *of_judges]
+    known = [cost for cost in all_costs if cost is not None]
     times = [item.requested_at for item in items if item.requested_at is not None]
     return {
         "item_count": len(items),
@@ -73,8 +81,35 @@ def estimate(project_id: UUID, new: NewExperiment) -> shapes.ExperimentEstimate:
             }
             for candidate, cost in zip(plan.candidates, costs, strict=True)
         ],
-        "total_cost_usd": float(sum(known, Decimal(0))) if len(known) == len(costs) else None,
+        "judges": [
+            {"title": one.title, "model": judged_by(snapshot, one), "cost_usd": None if cost is None else float(cost)}
+            for one, cost in zip(judging, of_judges, strict=True)
+        ],
+        "total_cost_usd": float(sum(known, Decimal(0))) if len(known) == len(all_costs) else None,
     }
+
+
+def _judging(
+    new: NewExperiment, plan: Plan, by_candidate: Sequence[Sequence[str]], past: Sequence[_Past], *, reused: int
+) -> list[Judging]:
+    """Returns what everyone has to score who asks a model."""
+    used = sum(row.prompt_tokens + row.completion_tokens for row in past)
+    mean = used // len(past) if past else 0
+    found = []
+    for evaluator, definition in zip(plan.evaluators, definitions_of(plan.evaluators), strict=True):
+        if not definition.asks_a_model:
+            continue
+        keys = [
+            key
+            for label, some in zip(LABELS, by_candidate, strict=False)
+            if not (evaluator.is_pairwise and label == plan.baseline)
+            for key in some
+        ]
+        scored = count_scored(keys, evaluator.version_id) if new.reuse else 0
+        found.append(Judging(evaluator.title, definition, len(keys) - scored, mean))
+    if new.judge:
+        found.append(project_judge(sum(map(len, by_candidate)) - reused, mean))
+    return found
 
 
 def _past(project_id: UUID, drawn: Drawn) -> Sequence[_Past]:

@@ -8,13 +8,10 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
-from analytics.evaluators.definitions import Definition, Judge, Pairwise, Similarity
+from analytics.evaluators.definitions import Definition
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_samples import SampleOrder
 from core.errors import ValidationError
-from gateway.evaluations.highest_cost import highest_cost
 from gateway.experiments import candidates, evaluators
 from gateway.experiments.candidates import Candidate, NewCandidate
 from gateway.experiments.draw import (
@@ -28,59 +25,14 @@ from gateway.experiments.draw import (
 )
 from gateway.experiments.evaluators import ExperimentEvaluator, NewEvaluator, definitions_of
 from gateway.experiments.keys import answer_key
+from gateway.experiments.known_costs import least_costs, require_room
+from gateway.experiments.reuse import count_kept
 from gateway.models import ExperimentAnswer, ExperimentItem
-from gateway.protocol.wire import AUTO
-from gateway.selectors import project_settings
-from gateway.snapshot.loader import load_models, load_prices
-from gateway.snapshot.project import ProjectSnapshot
 from gateway.tables.experiment import LABELS
-from prompts.selectors import PromptVersionRecord, version_records
 
 MAX_ITEMS = 1_000
 MAX_ANSWERS = 10_000
 DEFAULT_MARGIN = 0.1
-
-
-def require_known_costs(
-    project_id: UUID,
-    candidates: Sequence[Candidate],
-    definitions: Sequence[Definition],
-    version: DatasetVersion | None,
-    drawn: Drawn,
-) -> None:
-    """Raises ValidationError, which names the candidate or the evaluator whose price or longest answer is unknown."""
-    snapshot = load_models(project_id, load_prices(), project_settings(project_id))
-    records = version_records({UUID(one.version_id) for one in candidates if one.version_id})
-    asked = list(_asked(version, drawn))
-    for index, candidate in enumerate(candidates):
-        record = records.get(UUID(candidate.version_id)) if candidate.version_id else None
-        for fields in asked:
-            _require(snapshot, f"candidates.{index}", _fields_of(candidate, fields), record)
-    for index, definition in enumerate(definitions):
-        if isinstance(definition, Judge | Pairwise | Similarity):
-            model = definition.model or snapshot.settings.judge_model
-            # A judge without a model gives no scores, which costs nothing.
-            if model:
-                answers = not isinstance(definition, Similarity)
-                _require(snapshot, f"evaluators.{index}", {"model": model}, answers=answers)
-
-
-def _require(
-    snapshot: ProjectSnapshot,
-    field: str,
-    fields: dict[str, Any],
-    record: PromptVersionRecord | None = None,
-    *,
-    answers: bool = True,
-) -> None:
-    if highest_cost(snapshot, msgspec.json.encode(fields), record, answers=answers) is None:
-        # The version's model is asked where the item names none.
-        model = record.model if record is not None and record.model and fields["model"] == AUTO else fields["model"]
-        problem = (
-            f"What a request to {model} costs at most cannot be said, so that max_cost_usd cannot be kept:"
-            " its price, or how much it may answer, is not known. max_tokens bounds an answer."
-        )
-        raise ValidationError.of_field(field, problem)
 
 
 def _asked(version: DatasetVersion | None, drawn: Drawn) -> Iterator[dict[str, Any]]:
@@ -90,13 +42,6 @@ def _asked(version: DatasetVersion | None, drawn: Drawn) -> Iterator[dict[str, A
             yield {"model": f"{provider}/{model}" if provider else model}
         return
     yield from parameters_of(version, drawn)
-
-
-def _fields_of(candidate: Candidate, fields: dict[str, Any]) -> dict[str, Any]:
-    own = {**fields, "model": candidate.model or fields.get("model") or AUTO}
-    if candidate.model:
-        own.pop("models", None)
-    return own if candidate.max_tokens is None else {**own, "max_tokens": candidate.max_tokens}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +100,26 @@ def plan_experiment(project_id: UUID, new: NewExperiment) -> Plan:
         drawn = draw_requests(project_id, new.filters, new.order, limit=new.item_limit)
     definitions = definitions_of(scoring)
     _require_expected(definitions, version, drawn)
+    costs = []
     if new.max_cost_usd is not None:
-        require_known_costs(project_id, chosen, definitions, version, drawn)
+        scored = zip(scoring, definitions, strict=True)
+        costs = least_costs(project_id, chosen, list(_asked(version, drawn)), scored)
     count = len(drawn.items) * len(chosen) * new.repeats
     if count > MAX_ANSWERS:
         problem = f"{count:,} answers would be made, and an experiment has at most {MAX_ANSWERS:,}."
         raise ValidationError.of_field("repeats" if new.repeats > 1 else "item_limit", problem)
-    return Plan(chosen, scoring, baseline, version, drawn)
+    plan = Plan(chosen, scoring, baseline, version, drawn)
+    if new.max_cost_usd is not None and not _is_there(project_id, new, plan):
+        require_room(new.max_cost_usd, costs)
+    return plan
+
+
+def _is_there(project_id: UUID, new: NewExperiment, plan: Plan) -> bool:
+    """Returns whether all answers are there already, so that they cost nothing."""
+    if not new.reuse or plan.dataset is None:
+        return False
+    keys = {answer.key for answer in plan.answers(project_id, plan.drawn.items, new.repeats)}
+    return count_kept(keys) == len(keys)
 
 
 def _baseline(new: NewExperiment, scoring: Sequence[ExperimentEvaluator]) -> str:

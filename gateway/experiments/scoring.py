@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
-from analytics.evaluators.definitions import Definition, JsonSchema, Pairwise
+from analytics.evaluators.definitions import Definition, JsonSchema, Judge, Pairwise, Similarity
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.ledger import NOTHING
 from core.processes.database_threads import in_database_thread
@@ -21,7 +22,7 @@ from gateway.evaluations.failures import (
     is_too_long,
     seconds_of,
 )
-from gateway.evaluations.highest_cost import highest_cost
+from gateway.evaluations.highest_cost import known_highest_cost
 from gateway.evaluations.rules import Answer
 from gateway.experiments import budget, queue, reuse, slices
 from gateway.experiments.errors import UnusableItemError
@@ -139,7 +140,9 @@ class Scoring:
         if definition.asks_a_model and not may_ask(shared.runtime.spool):
             await self._put_back(DEFAULT_WAIT_SECONDS)
             return False
-        async with shared.purse.reserved(self._highest(definition, answer, other)) as reserved:
+        model = _model_of(definition) or shared.snapshot.settings.judge_model
+        who = f"the evaluator {shared.evaluators[score.evaluator].title} ({model})"
+        async with shared.purse.reserved(who, self._highest(definition, answer, other)) as reserved:
             if isinstance(definition, Pairwise) and other is not None:
                 evaluation = await compare(asked, definition, answer, other)
             else:
@@ -165,13 +168,15 @@ class Scoring:
             return False
         return None
 
-    def _highest(self, definition: Definition, answer: Answer, other: Mapping[str, Any] | None) -> list[Decimal | None]:
-        """Returns the most that each request of the evaluator can cost."""
+    def _highest(
+        self, definition: Definition, answer: Answer, other: Mapping[str, Any] | None
+    ) -> list[Callable[[], Decimal]]:
+        """Returns what finds the most that each request of the evaluator can cost."""
         snapshot = self._shared.snapshot
         if self._shared.experiment.max_cost_usd is None:
             return []
-        questions = questions_of(definition, answer, snapshot.settings.judge_model, other)
-        return [highest_cost(snapshot, question.body, answers=question.answers) for question in questions]
+        questions = questions_of(definition, answer, snapshot, other)
+        return [partial(known_highest_cost, snapshot, one.body, answers=one.answers) for one in questions]
 
     async def _asked(self, answer: ExperimentAnswer, definition: Definition) -> Asked:
         schema = None
@@ -232,3 +237,7 @@ def _is_reused(score: ExperimentScore) -> bool:
         setattr(score, name, getattr(kept, name))
     score.reused = True
     return True
+
+
+def _model_of(definition: Definition) -> str:
+    return definition.model if isinstance(definition, Judge | Pairwise | Similarity) else ""

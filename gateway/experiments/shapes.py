@@ -248,6 +248,14 @@ class ExperimentCost(TypedDict):
     cost_usd: float | None
 
 
+class ExperimentJudgeCost(TypedDict):
+    """What the scores of an evaluator will cost, or of the project's `judge_model`; null without a known price."""
+
+    title: str
+    model: str
+    cost_usd: float | None
+
+
 class ExperimentEstimate(TypedDict):
     item_count: int
     answer_count: int
@@ -255,4 +263,5 @@ class ExperimentEstimate(TypedDict):
     newest_at: datetime | None
     oldest_at: datetime | None
     candidates: list[ExperimentCost]
+    judges: list[ExperimentJudgeCost]
     total_cost_usd: float | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -15,7 +15,7 @@ from core.api.authentication import key_id_of
 from core.ledger import NOTHING
 from core.processes.database_threads import in_database_thread
 from gateway.evaluations.behind_clients import behind_clients
-from gateway.evaluations.highest_cost import called_once
+from gateway.evaluations.highest_cost import UnknownCostError, called_once
 from gateway.experiments import budget, report
 from gateway.experiments.candidates import candidates_of
 from gateway.experiments.evaluators import evaluators_of
@@ -91,14 +91,14 @@ class Purse:
         self._settled = asyncio.Event()
 
     @asynccontextmanager
-    async def reserved(self, costs: Iterable[Decimal | None]) -> AsyncIterator[Decimal]:
-        """Yields what is reserved for requests that cost so much at most; whoever asks books what they did cost. Waits
-        while requests under way may leave room. Raises NoRoomError."""
+    async def reserved(self, who: str, costs: Iterable[Callable[[], Decimal]]) -> AsyncIterator[Decimal]:
+        """Yields what is reserved for requests of `who`, which cost so much at most; whoever asks books what they did
+        cost. Waits while requests under way may leave room. Raises NoRoomError."""
         if self._experiment.max_cost_usd is None:
             yield NOTHING
             return
-        amount = _sum_of(costs)
-        await self._take(amount)
+        amount = _sum_of(who, costs)
+        await self._take(who, amount)
         self._under_way += 1
         try:
             yield amount
@@ -107,7 +107,7 @@ class Purse:
             self._settled.set()
             self._settled = asyncio.Event()
 
-    async def _take(self, amount: Decimal) -> None:
+    async def _take(self, who: str, amount: Decimal) -> None:
         while True:
             settled = self._settled
             if await in_database_thread(budget.reserve, self._experiment.pk, amount):
@@ -115,9 +115,9 @@ class Purse:
             if not settled.is_set():
                 if not self._under_way:
                     raise NoRoomError(
-                        f"max_cost_usd: the next request may cost up to ${amount.normalize():f}, and of"
-                        f" ${self._experiment.max_cost_usd:f} there is less left. A candidate's max_tokens bounds the"
-                        " cost of its answers."
+                        f"max_cost_usd: the next request of {who} may cost up to ${amount.normalize():f}, and of"
+                        f" ${self._experiment.max_cost_usd:f} there is less left. Its max_tokens bounds what an answer"
+                        " may cost."
                     )
                 await settled.wait()
 
@@ -132,13 +132,9 @@ def cost_of(given: InternalAnswer, reserved: Decimal) -> Decimal:
     return reserved
 
 
-def _sum_of(costs: Iterable[Decimal | None]) -> Decimal:
-    total = NOTHING
-    for cost in costs:
-        if cost is None:
-            raise NoRoomError(
-                "max_cost_usd: what the next request may cost at most cannot be said: the price of its model, or how"
-                " much it may answer, is not known."
-            )
-        total += cost
-    return total
+def _sum_of(who: str, costs: Iterable[Callable[[], Decimal]]) -> Decimal:
+    try:
+        return sum((cost() for cost in costs), NOTHING)
+    except UnknownCostError as problem:
+        words = f"max_cost_usd: what the next request of {who} may cost at most cannot be said: {problem}."
+        raise NoRoomError(words) from None

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from analytics.request_log import quoting
+from gateway.judging.form import Form, form_of
 from gateway.judging.rubric import CRITERIA, Criterion, Grade, UnreadableGradesError, judge_request, read_grades
 from gateway.pipeline.internal_client import Caller, InternalAnswer, Reported, ask
 from gateway.project_settings.guardrails import NO_GUARDRAILS
@@ -45,6 +46,7 @@ async def judge_answer(
     key_id: int = 0,
     criteria: Iterable[Criterion] = CRITERIA,
     model: str = "",
+    max_tokens: int | None = None,
     expected: Any = None,
 ) -> JudgeResult:
     """Grades `answer`, the assistant's message in reply to `messages`. A judge that fails raises nothing: the result's
@@ -54,14 +56,15 @@ async def judge_answer(
     if not model:
         return JudgeResult(model, error=NO_JUDGE)
     chosen = tuple(criteria)
-    body = judge_request(model, messages, answer, chosen, expected=expected)
+    form = form_of(snapshot, model, max_tokens)
+    body = judge_request(model, messages, answer, chosen, expected=expected, form=form)
     answered = await ask_judge(runtime, snapshot, body, request_id=request_id, seconds=seconds, key_id=key_id)
     if answered.error is not None:
         return JudgeResult(model, error=answered.error, answer=answered)
     try:
         return JudgeResult(model, read_grades(content_of(answered), chosen), answer=answered)
     except UnreadableGradesError as problem:
-        return JudgeResult(model, error=unreadable(problem), answer=answered)
+        return JudgeResult(model, error=unreadable(problem, form, [answered]), answer=answered)
 
 
 async def ask_judge(
@@ -79,8 +82,14 @@ async def ask_judge(
     return await ask(runtime, _unguarded(snapshot), caller, body, seconds=seconds, surface=surface)
 
 
-def unreadable(problem: UnreadableGradesError) -> Reported:
-    return Reported(503, "service_unavailable_error", "invalid_judgement", str(problem))
+def unreadable(problem: UnreadableGradesError, form: Form, answers: Iterable[InternalAnswer]) -> Reported:
+    """Returns the failure of a judge whose answer cannot be read, which may be because it was cut."""
+    words = str(problem)
+    if any(_first_choice(answer).get("finish_reason") == "length" for answer in answers):
+        words = (
+            f"the judge's answer was cut after {form.max_tokens:,} tokens: raise the evaluator's max_tokens ({words})"
+        )
+    return Reported(503, "service_unavailable_error", "invalid_judgement", words)
 
 
 async def grade_overall(
@@ -110,5 +119,10 @@ def _unguarded(snapshot: ProjectSnapshot) -> ProjectSnapshot:
 
 
 def content_of(answer: InternalAnswer) -> Any:
+    return (_first_choice(answer).get("message") or {}).get("content")
+
+
+def _first_choice(answer: InternalAnswer) -> Mapping[str, Any]:
     choices = (answer.completion or {}).get("choices") or [{}]
-    return (choices[0].get("message") or {}).get("content")
+    found: Mapping[str, Any] = choices[0]
+    return found

@@ -11,7 +11,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from gateway.judging.form import Form
 from gateway.judging.rubric import (
+    USUAL,
+    Shape,
     conversation_of,
     excerpt_of,
     expected_text,
@@ -66,13 +69,14 @@ def comparison_request(
     second: Mapping[str, Any],
     *,
     expected: Any = None,
+    form: Form = USUAL,
 ) -> bytes:
     """Returns a chat-completion request for the judge: two answers to the same conversation, in this order."""
     asked = {"conversation": conversation_of(messages), "first": excerpt_of(first), "second": excerpt_of(second)}
     if expected is not None:
         asked["expected"] = expected_text(expected)
     instructions = _INSTRUCTIONS.format(question=question, expected="" if expected is None else _EXPECTED)
-    return question_request(model, instructions, asked, "comparison", _SCHEMA)
+    return question_request(model, instructions, asked, Shape("comparison", _SCHEMA), form)
 
 
 def read_preference(content: Any) -> tuple[Preference, str]:

@@ -10,10 +10,12 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from analytics.evaluators.definitions import Label
+from gateway.judging.form import Form
 
 T = TypeVar("T")
 
 MIN_SCORE, MAX_SCORE = 0, 100
+_END_OF_THOUGHTS = "</think>"
 
 # The limit holds for the conversation and for the answer separately: of longer ones the judge reads the start and the
 # end.
@@ -37,6 +39,8 @@ _SCORE = (
 )
 _LABEL = "the label that fits best"
 _EXPECTED = ', "expected" is what a good answer says or does'
+_IN_WORDS = "This is the JSON schema: "
+USUAL = Form()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ def judge_request(
     criteria: Iterable[Criterion] = CRITERIA,
     *,
     expected: Any = None,
+    form: Form = USUAL,
 ) -> bytes:
     """Returns a chat-completion request for the judge, given the messages of a conversation and the assistant's
     `answer`. Of the criteria all have labels, or none has."""
@@ -95,14 +100,28 @@ def judge_request(
         grade=_LABEL if any(criterion.labels for criterion in chosen) else _SCORE,
         expected="" if expected is None else _EXPECTED,
     )
-    return question_request(model, instructions, question, "grades", _schema(chosen))
+    return question_request(model, instructions, question, Shape("grades", _schema(chosen)), form)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The JSON that a judge is asked for."""
+
+    name: str
+    schema: Mapping[str, Any]
 
 
 def question_request(
-    model: str, instructions: str, question: Mapping[str, Any], name: str, schema: Mapping[str, Any]
+    model: str, instructions: str, question: Mapping[str, Any], shape: Shape, form: Form = USUAL
 ) -> bytes:
-    """Returns a chat-completion request whose answer is JSON by a schema. Temperature and token limit are left out:
-    reasoning models refuse the one and use up the other."""
+    """Returns a chat-completion request whose answer is JSON of a shape. The temperature is left out, which reasoning
+    models refuse."""
+    answer_format: dict[str, Any] = {"type": "json_object"}
+    if form.takes_schema:
+        schema = {"name": shape.name, "strict": True, "schema": shape.schema}
+        answer_format = {"type": "json_schema", "json_schema": schema}
+    else:
+        instructions = f"{instructions}\n\n{_IN_WORDS}{json.dumps(shape.schema)}"
     return msgspec.json.encode(
         {
             "model": model,
@@ -110,10 +129,8 @@ def question_request(
                 {"role": "system", "content": instructions},
                 {"role": "user", "content": json.dumps(question, ensure_ascii=False)},
             ],
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": name, "strict": True, "schema": schema},
-            },
+            "max_completion_tokens": form.max_tokens,
+            "response_format": answer_format,
         }
     )
 
@@ -142,14 +159,24 @@ def read_answer(content: Any, decode: Callable[[str], T]) -> T:
     """Decodes the JSON in the content of the judge's message. Raises UnreadableGradesError."""
     if not isinstance(content, str) or not content.strip():
         raise UnreadableGradesError("the judge said nothing")
+    said = _without_thoughts(content.strip())
     # Models without structured output often put a code fence around their JSON.
-    text = content[content.find("{") : content.rfind("}") + 1]
+    text = said[said.find("{") : said.rfind("}") + 1]
     try:
         return decode(text)
     except msgspec.ValidationError as error:
         raise UnreadableGradesError(f"the judge did not keep to the schema: {error}") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise UnreadableGradesError("the judge's answer is not JSON") from None
+
+
+def _without_thoughts(text: str) -> str:
+    """Returns what follows the thoughts, which servers without a parser for them leave before the answer. Their first
+    tag may be missing: many chat templates write it themselves."""
+    if text.startswith(("{", "`")):
+        return text
+    before, found, after = text.partition(_END_OF_THOUGHTS)
+    return after if found else before
 
 
 def _grade(criterion: Criterion, given: _JudgedCriterion) -> Grade:

@@ -7,12 +7,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from core.teams.services import teams_budget
+from gateway.judging.form import lacks_schema
 from gateway.models import GatewaySettings
 from gateway.project_settings.guardrails import NO_GUARDRAILS, GuardrailSettings
 from gateway.project_settings.model_groups import ModelGroup
 from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.wire import AUTO
 from gateway.selectors import model_groups
+from gateway.snapshot.loader import load_models, load_prices
 from integrations.access.deployments import Deployment
 from integrations.registry import resolve
 from integrations.selectors import disabled_providers, read_deployments
@@ -20,6 +22,7 @@ from integrations.selectors import disabled_providers, read_deployments
 WARNING_CODES = (
     "guardrails_off",
     "judge_missing",
+    "judge_has_no_schema",
     "delimiters_unused",
     "rate_limit_off",
     "rate_limit_missing",
@@ -55,6 +58,7 @@ def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
     disabled = disabled_providers(row.project_id)
     return [
         *_of_guardrails(settings),
+        *_of_judge(settings, row.project_id),
         *_of_limits(settings),
         *_of_budget(settings),
         *_of_teams(settings, row.project_id),
@@ -80,6 +84,17 @@ def _of_guardrails(settings: ProjectSettings) -> Iterator[SettingsWarning]:
             " {guardrails.spotlighting_enabled}."
         )
         yield SettingsWarning("guardrails.document_delimiters", "delimiters_unused", problem)
+
+
+def _of_judge(settings: ProjectSettings, project_id: UUID) -> Iterator[SettingsWarning]:
+    if settings.guardrails.min_quality_score is None or not settings.judge_model:
+        return
+    if lacks_schema(load_models(project_id, load_prices(), settings), settings.judge_model):
+        problem = (
+            "It takes no JSON schema by the lists of models. If it refuses the request, every answer passes: choose a"
+            " model that takes one."
+        )
+        yield SettingsWarning("judge_model", "judge_has_no_schema", problem)
 
 
 def _of_limits(settings: ProjectSettings) -> Iterator[SettingsWarning]:

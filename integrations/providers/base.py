@@ -214,7 +214,8 @@ class Traits:
     `required_options` are not required. `default_model`: the model to fall back to at a provider that does not serve
     the requested one. `functions`: how OpenAI's older `functions` are sent: as tools, or unchanged, always or on direct
     requests (see `legacy_functions`). `forward_headers`: the client's headers, in lower case, that are passed on unless
-    the integration lists others. `needs_max_output`: requests have to carry the model's largest output.
+    the integration lists others. `needs_max_output`: requests have to carry the model's largest output. `json_schema`:
+    it takes a JSON schema for the answer, or is asked for one by a tool.
     `claude_blocks`: how the models begin that take Claude's own blocks back; an empty text stands for all.
     """
 
@@ -233,6 +234,7 @@ class Traits:
     forward_headers: tuple[str, ...] = ()
     needs_max_output: bool = False
     claude_blocks: tuple[str, ...] = ()
+    json_schema: bool = True
 
 
 class Adapter(Protocol):

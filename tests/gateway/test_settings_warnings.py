@@ -19,7 +19,7 @@ PATH = "/api/llm/settings"
 
 # Each case has the settings, and the warnings as (field, code).
 # The codes that need rows beside the settings, and have tests of their own.
-OF_TEAMS = {"teams_above_project"}
+OF_ROWS = {"teams_above_project", "judge_has_no_schema"}
 CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "guardrails without a mode": (
         {"guardrails": {"pii_block_on_detect": True, "blocked_tools": ["a"]}},
@@ -130,7 +130,7 @@ def test_budget__below_what_the_teams_have__named_until_it_is_raised(api: APICli
 
     [warning] = api.put(PATH, {"monthly_budget_usd": 60}).json()["warnings"]
 
-    assert (warning["field"], warning["code"]) == ("monthly_budget_usd", *OF_TEAMS)
+    assert (warning["field"], warning["code"]) == ("monthly_budget_usd", "teams_above_project")
     assert " 61 " in warning["message"]
     assert api.put(PATH, {"monthly_budget_usd": 61}).json()["warnings"] == []
 
@@ -147,4 +147,26 @@ def test_codes__all__in_the_document_and_each_in_a_case() -> None:
     named = document()["components"]["schemas"]["SettingsWarning"]["properties"]["code"]["enum"]
 
     assert sorted(named) == sorted(WARNING_CODES)
-    assert {code for _, expected in CASES.values() for _, code in expected} | OF_TEAMS == set(WARNING_CODES)
+    assert {code for _, expected in CASES.values() for _, code in expected} | OF_ROWS == set(WARNING_CODES)
+
+
+@pytest.mark.parametrize(
+    ("model", "warned"),
+    [
+        ("openai/gpt-4o", []),
+        ("openai/gpt-3.5-turbo", [("judge_model", "judge_has_no_schema")]),
+        # These are asked by the shape in words, and by a tool.
+        ("deepseek/deepseek-chat", []),
+        ("anthropic/claude-3-haiku-20240307", []),
+    ],
+)
+def test_judge__whose_model_takes_no_schema__is_named(
+    api: APIClient, project: Project, model: str, warned: list[tuple[str, str]]
+) -> None:
+    for provider in ("deepseek", "anthropic"):
+        add_integration(project_id=project.pk, provider=provider, change=IntegrationChange(secret="sk-" + "a" * 40))
+    guardrails = {"trust_mode": "enforce", "min_quality_score": 50}
+
+    answered = api.put(PATH, {"guardrails": guardrails, "judge_model": model}, format="json")
+
+    assert [(one["field"], one["code"]) for one in answered.json()["warnings"]] == warned

@@ -135,7 +135,6 @@ class Dialect(Traits):
     # The provider takes instructions in mid-conversation, and several at the beginning. The chat templates of many open
     # models refuse both: https://github.com/vllm-project/vllm/issues/41114
     system_anywhere: bool = False
-    json_schema: bool = True
     # False means that the provider ignores every value but `auto`; for `none` the tools are left out.
     tool_choice: bool = True
     choices: bool = True  # False means that the provider gives one answer for a request.

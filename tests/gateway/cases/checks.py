@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from openai._streaming import SSEDecoder
 
-from tests.fakes.dialects.story import Call, ReadRequest
+from integrations.access.credentials import store_secret
+from integrations.models import ProviderIntegration
+from tests.factories.analytics import store
+from tests.factories.core import client_of, make_project
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.server import answer_with
+from tests.fakes.dialects.story import Call, ReadRequest, Story
+from tests.fakes.scripted import Script
 from tests.gateway.cases.readers import Json, read_answer
 from tests.gateway.cases.scene import Played
+from tests.gateway.evaluations.conftest import Scene as JudgeScene
 
 _MISSING = object()
 
@@ -197,6 +209,29 @@ def _alone(played: Played, expected: Mapping[str, Any]) -> None:
     _code(alone, expected["code"])
 
 
+def _judged_by(played: Played, expected: Mapping[str, Any]) -> None:
+    """A dry run of a judge over the recorded request. The test's own process makes it, since the service of the cases
+    has no store of requests."""
+    provider = expected["model"].partition("/")[0]
+    script = Script([answer_with(FAKES[provider], Story(text=json.dumps(expected["verdict"])))])
+    played.stage.server.scripts[name := f"{provider}-judge"] = script
+    (entry,) = played.stage.service.entries(played.response.headers["x-request-id"])
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project()
+        access = FAKES[provider].credentials(played.stage.server.base_url(name))
+        row = ProviderIntegration(project=project, provider=provider, base_url=access.base_url, enabled=True)
+        store_secret(row, access.secret)
+        row.save()
+        scene = JudgeScene(project, client_of(project), script, Path(folder))
+        record = msgspec.structs.replace(entry.record, project_id=str(project.pk))
+        store(scene.spool, msgspec.structs.replace(entry, record=record))
+        evaluator_id = scene.evaluator("judge", criteria=expected["criteria"], model=expected["model"])
+        (tried,) = scene.dry_run(evaluator_id, record.request_id)["results"]
+    assert tried["score"] == expected["score"], tried
+    for key, value in expected["upstream"].items():
+        _CHECKS[key](replace(played, script=script), value)
+
+
 def _for_people(played: Played, expected: str) -> None:
     """A note, which says nothing that a program can check."""
 
@@ -263,6 +298,7 @@ _CHECKS: Mapping[str, Callable[[Played, Any], None]] = {
     "upstream_history": _upstream_history,
     "calls_back": _calls_back,
     "alone": _alone,
+    "judged_by": _judged_by,
     "note": _for_people,
 }
 KEYS = frozenset(_CHECKS)

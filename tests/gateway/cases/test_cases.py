@@ -14,10 +14,6 @@ from tests.gateway.cases.case import OWN, Case, all_cases, load
 from tests.gateway.cases.scene import CaseStage
 from tests.gateway.service import GatewayService
 
-# Faults that are known and open. A case of these kinds that passes fails here, so that its kind leaves this list.
-OPEN = frozenset({
-    "judge_without_schema",
-})  # fmt: skip
 # A value of each key that the case `plain` does not give.
 WRONG: dict[str, Any] = {
     "status": 201,
@@ -53,17 +49,25 @@ def stage(service: GatewayService) -> Iterator[CaseStage]:
         yield CaseStage(service, server)
 
 
-def marked(case: Case) -> Any:
-    known = [pytest.mark.xfail(strict=True, reason="known and open")] if case.kind in OPEN else []
-    return pytest.param(case, marks=known, id=str(case))
-
-
-@pytest.mark.parametrize("case", [marked(case) for case in all_cases()])
+@pytest.mark.parametrize("case", [marked(case) for case in all_cases() if "judged_by" not in case.expected])
 def test_case__played__gives_what_it_expects(stage: CaseStage, case: Case) -> None:
     checks.check(stage.play(case))
 
 
-@pytest.mark.parametrize("key", sorted(checks.KEYS - {"note"}))
+@pytest.mark.parametrize("case", [marked(case) for case in all_cases() if "judged_by" in case.expected])
+def test_case__judged__gives_what_it_expects(
+    transactional_db: None, clickhouse: None, stage: CaseStage, case: Case
+) -> None:
+    played = stage.play(case)
+
+    checks.check(played)
+
+    wrong = {**case.expected["judged_by"], "score": 0.25}
+    with pytest.raises(AssertionError):
+        checks.check(replace(played, case=replace(case, expected={"judged_by": wrong})))
+
+
+@pytest.mark.parametrize("key", sorted(checks.KEYS - {"note", "judged_by"}))
 def test_check__of_a_value_that_the_answer_does_not_have__fails(stage: CaseStage, key: str) -> None:
     case = replace(load(OWN / "plain.json"), expected={key: WRONG[key]})
 

@@ -24,6 +24,7 @@ GROUNDED = {
     "meaning": "Every claim stands in the conversation.",
     "labels": [{"name": "yes", "meaning": "All do.", "score": 1}, {"name": "no", "meaning": "One is not.", "score": 0}],
 }
+CUT = {"index": 0, "message": {"role": "assistant", "content": '{"grounded": {"rea'}, "finish_reason": "length"}
 NO = answer(json.dumps({"grounded": {"reason": "Seven is nowhere.", "label": "no"}}))
 
 
@@ -99,6 +100,25 @@ def test_judge__fails_or_answers_nonsense__is_named(scene: Scene, reason: str) -
 
     (one,) = found["results"]
     assert (one["score"], one["reason"]) == (None, reason) and one["detail"]
+
+
+@pytest.mark.parametrize("scene", [[answer(choices=[CUT])]], indirect=True)
+@pytest.mark.parametrize(("given", "limit"), [({}, 8_000), ({"max_tokens": 20}, 20)])
+def test_judge__cut_at_its_limit__says_what_to_raise(scene: Scene, given: dict[str, int], limit: int) -> None:
+    evaluator_id = scene.evaluator("judge", criteria=[GROUNDED], model=JUDGE, **given)
+
+    (one,) = scene.dry_run(evaluator_id, scene.answered())["results"]
+
+    assert f"cut after {limit:,} tokens: raise the evaluator's max_tokens" in one["detail"]
+    assert json.loads(scene.script.received[0].body)["max_completion_tokens"] == limit
+
+
+@pytest.mark.parametrize("scene", [[NO]], indirect=True)
+@pytest.mark.parametrize(("model", "limit"), [("gpt-4o", 1_000), ("o3", 8_000)])
+def test_judge__without_a_limit_of_its_own__has_that_of_its_model(scene: Scene, model: str, limit: int) -> None:
+    scene.dry_run(scene.evaluator("judge", criteria=[GROUNDED], model=f"openai/{model}"), scene.answered())
+
+    assert json.loads(scene.script.received[0].body)["max_completion_tokens"] == limit
 
 
 def test_judge__no_model_is_named__says_so(scene: Scene) -> None:

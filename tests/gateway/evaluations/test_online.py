@@ -22,12 +22,13 @@ from analytics.scores.sync.run import copy_due
 from gateway.evaluations.online import judge_due
 from gateway.guardrails.verdicts import VERDICTS
 from gateway.retention import expire_judgements
-from integrations.models import ModelPrice
+from integrations.models import ModelPrice, ProviderIntegration
 from tests.factories.analytics import make_entry, store
 from tests.factories.settings import make_settings
 from tests.fakes.scripted import completion, status
 from tests.gateway.evaluations.conftest import Scene
 from tests.gateway.evaluations.online import (
+    JUDGE,
     PATH,
     POLITE,
     change,
@@ -37,6 +38,7 @@ from tests.gateway.evaluations.online import (
     graded,
     judge,
     judge_all,
+    priced,
     rule,
     scores,
     spent,
@@ -299,6 +301,55 @@ def test_judge__without_a_known_price__is_refused(scene: Scene) -> None:
     assert (answered.status_code, list(error["details"])) == (400, ["evaluator_id"])
     assert "What a request to openai/judge-of-no-price costs at most cannot be said" in error["message"]
     assert not OnlineEvaluation.objects.exists()
+
+
+@pytest.mark.parametrize("scene", [[graded()]], indirect=True)
+@pytest.mark.parametrize("provider", ["vllm", "sandbox"])
+def test_judge__own_model__is_asked_within_its_budget(scene: Scene, provider: str) -> None:
+    ProviderIntegration.objects.update(provider=provider)
+    model = f"{provider}/my-judge"
+    price = {"input_cost_per_1m": "1", "output_cost_per_1m": "2"}
+    assert scene.api.put(f"/api/llm/pricing/{model}", price, format="json").status_code in (200, 201)
+    evaluation_id = create(
+        scene, scene.evaluator("judge", criteria=[POLITE], model=model, max_tokens=300), monthly_budget_usd=1
+    )
+    scene.answered()
+    take_samples()
+
+    judge_all()
+
+    assert ends(evaluation_id) == [("done", "")]
+    assert json.loads(scene.script.received[0].body)["max_completion_tokens"] == 300
+
+
+@pytest.mark.parametrize("scene", [[graded()]], indirect=True)
+def test_judge__own_model_without_a_price__says_where_it_is_set(scene: Scene) -> None:
+    ProviderIntegration.objects.update(provider="vllm")
+    evaluator_id = scene.evaluator("judge", criteria=[POLITE], model="vllm/my-judge")
+    given = {"evaluator_id": evaluator_id, "rate": 1, "monthly_budget_usd": 1}
+
+    error = scene.api.post(PATH, given, format="json").json()["error"]
+
+    assert "the price of vllm/my-judge is not known: set it by `PUT pricing/vllm/my-judge`" in error["message"]
+
+
+@pytest.mark.parametrize(
+    "scene", [[graded(usage={**DEAR, "completion_tokens": 1000, "total_tokens": 2000})]], indirect=True
+)
+def test_budget__that_ends__was_used_to_95_percent(scene: Scene) -> None:
+    priced(input_cost_per_1m="0.4", output_cost_per_1m="1.6")
+    evaluator_id = scene.evaluator("judge", criteria=[POLITE], model=JUDGE)
+    create(scene, evaluator_id, monthly_budget_usd=0.06)
+    for _ in range(35):
+        scene.answered()
+    take_samples()
+
+    while EvaluationTask.objects.filter(state="due").exists():
+        judge_all()
+        without_waits()
+
+    budget = EvaluationBudget.objects.get()
+    assert Decimal("0.95") * budget.budget_usd <= budget.spent_usd <= budget.budget_usd
 
 
 @pytest.mark.parametrize("scene", [[graded()]], indirect=True)

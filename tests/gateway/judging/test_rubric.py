@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 
+from gateway.judging.form import Form
 from gateway.judging.rubric import CRITERIA, Grade, UnreadableGradesError, judge_request, read_grades
 from gateway.protocol.wire import decode_request
 
@@ -35,6 +36,14 @@ def test_judge_request__schema__takes_grades_and_nothing_else() -> None:
     assert jsonschema_rs.is_valid(schema, GRADES)
     assert not jsonschema_rs.is_valid(schema, {**GRADES, "style": GRADES["relevance"]})
     assert not jsonschema_rs.is_valid(schema, {"relevance": GRADES["relevance"]})
+
+
+def test_judge_request__provider_without_schemas__has_the_shape_in_words() -> None:
+    request = json.loads(judge_request("m", MESSAGES, {}, form=Form(max_tokens=77, takes_schema=False)))
+
+    assert (request["response_format"], request["max_completion_tokens"]) == ({"type": "json_object"}, 77)
+    asked = json.loads(judge_request("m", MESSAGES, {}))["response_format"]["json_schema"]["schema"]
+    assert request["messages"][0]["content"].endswith(json.dumps(asked))
 
 
 def test_judge_request__parts_and_tool_calls__are_included() -> None:
@@ -95,5 +104,24 @@ def test_read_grades__reason_that_no_database_takes__is_cleaned() -> None:
 
 @given(st.text(max_size=200))
 def test_read_grades__any_text__is_refused_or_read(content: str) -> None:
+    with pytest.raises(UnreadableGradesError):
+        read_grades(content)
+
+
+@pytest.mark.parametrize("begin", ["<think>", "", "\n<think>\n"])
+def test_read_grades__thoughts_before_them__are_not_read(begin: str) -> None:
+    content = f'{begin}The user wants {{"relevance": 0}}. A "}}" too.</think>\n\n```json\n{json.dumps(GRADES)}\n```'
+
+    assert {grade.score for grade in read_grades(content).values()} == {80}
+
+
+def test_read_grades__tag_of_thoughts_in_a_reason__is_read() -> None:
+    content = json.dumps({name: {**grade, "reason": "It ends with </think>."} for name, grade in GRADES.items()})
+
+    assert {grade.reason for grade in read_grades(content).values()} == {"It ends with </think>."}
+
+
+@pytest.mark.parametrize("content", ["<think>I am not done", '<think>{"relevance": {"score": 1}}'])
+def test_read_grades__thoughts_alone__are_refused(content: str) -> None:
     with pytest.raises(UnreadableGradesError):
         read_grades(content)
