@@ -23,7 +23,7 @@ from gateway.consumers import (
 )
 from gateway.http.readyz import Ready
 from gateway.prompt_fetch.endpoint import Prompt, RenderedPrompt
-from gateway.surfaces.gemini.address import METHODS
+from gateway.surfaces.gemini.address import METHODS, MODEL_PREFIX
 from gateway.surfaces.gemini.surface import SURFACE as GEMINI
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from prompts.services import RESERVED_NAMES
@@ -46,7 +46,7 @@ def gateway_route(path: str, application: Any) -> URLPattern:
 
 GEMINI_ADDRESS = r"^api/gateway/+(?:v1/+)?(?:v1beta1?|v1alpha)/"
 """A pattern of the addresses below which everything is Gemini's: its clients write its version."""
-GEMINI_METHODS = r"^api/gateway/+(?:v1/+)?(?:v1beta1?|v1alpha|v1)/+(?:publishers/+[^/]+/+)?(?:models/+)+"
+GEMINI_METHODS = rf"^api/gateway/+(?:v1/+)?(?:v1beta1?|v1alpha|v1)/+(?:publishers/+[^/]+/+)?{MODEL_PREFIX}"
 """A pattern of what stands before the model whose method is called. The version `v1` is shared with other protocols,
 and clients of Vertex AI write the model's publisher."""
 

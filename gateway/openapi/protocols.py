@@ -90,8 +90,8 @@ With `stream`, the vendor's events, from `message_start` to `message_stop`. A st
 the event `error`."""
 _MODEL_IN_PATH = """\
 The model stands in the address, slashes included. Versions `v1alpha`, `v1beta1` and `v1` mean the same, and so does
-`publishers/google/` before `models`. The key goes into `x-goog-api-key` or `Authorization`; `key` in the address is
-refused, since addresses end up in logs."""
+`publishers/google/` before `models`; `models/` may be missing before a name with a slash. The key goes into
+`x-goog-api-key` or `Authorization`; `key` in the address is refused, since addresses end up in logs."""
 _CONTENT_EVENTS = """\
 With `alt=sse`, `data:` events of the form of a whole answer, each with its new parts; else one JSON array of them. A
 stream that breaks after output ends with `{"error": …}`."""

@@ -14,8 +14,11 @@ from gateway.surfaces.gemini.surface import CountContentSurface, GeminiSurface
 
 METHODS = ("generateContent", "streamGenerateContent", "countTokens", "embedContent", "batchEmbedContents")
 
+MODEL_PREFIX = r"(?:(?:models/+)+|(?!(?:models|publishers|projects|tunedModels)/)(?=[^/:]+/+[^/:]))"
+"""A pattern of what stands before a model's name: `models/`, or nothing before a name with a slash, which
+`@ai-sdk/google` takes for a whole path."""
 _ROOT = r"/api/gateway/+(?:v1/+)?(?P<version>v1beta1?|v1alpha|v1)/+"
-_MODEL = rf"{_ROOT}(?:publishers/+(?P<publisher>[^/]+)/+)?(?:models/+)+(?P<model>.+?)"
+_MODEL = rf"{_ROOT}(?:publishers/+(?P<publisher>[^/]+)/+)?{MODEL_PREFIX}(?P<model>.+?)"
 _CALL = re.compile(rf"{_MODEL}:(?P<method>{'|'.join(METHODS)})/?")
 _GOOGLE = "google"
 _MAX_MODELS = 4096

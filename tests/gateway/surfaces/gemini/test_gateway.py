@@ -34,6 +34,15 @@ def test_stream__without_a_form__is_one_json_array(routed: Routed) -> None:
     assert [one["candidates"] for one in sent] == [one["candidates"] for one in array.json()]
 
 
+def test_address__name_with_a_slash_alone__is_that_of_the_model(routed: Routed) -> None:
+    gateway, _ = routed(groq=[answering("groq", Story(text="Hi"))])
+
+    for method in ("generateContent", "streamGenerateContent?alt=sse"):
+        address = f"{GROQ}:{method}".replace("/models/", "/")
+        answer = gateway.client.post(address, json=ASK, headers=gateway.headers)
+        assert answer.status_code == 200, answer.text
+
+
 def test_key__in_any_of_its_headers__is_taken_and_in_the_address_refused(routed: Routed) -> None:
     gateway, _ = routed(groq=[answering("groq", Story(text="Hi"))])
     address = f"{GROQ}:generateContent"

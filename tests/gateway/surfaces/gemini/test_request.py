@@ -269,6 +269,8 @@ def test_prompt__stands_in_the_clients_own_body() -> None:
         ("/api/gateway/v1/models/openai/gpt-5.5:generateContent", "openai/gpt-5.5"),
         ("/api/gateway/v1alpha/models/models/gemini-2.5-pro:generateContent", "gemini-2.5-pro"),
         ("/api/gateway/v1beta/models/ollama/llama3:8b:generateContent", "ollama/llama3:8b"),
+        ("/api/gateway/v1beta/mistral/mistral-large-latest:generateContent", "mistral/mistral-large-latest"),
+        ("/api/gateway/v1beta/openrouter/openai/gpt-5.5:streamGenerateContent", "openrouter/openai/gpt-5.5"),
         ("/api/gateway/v1beta1/publishers/google/models/gemini-2.5-pro:generateContent", "gemini-2.5-pro"),
         ("/api/gateway/v1beta1/publishers/openai/models/gpt-5.5:generateContent", "openai/gpt-5.5"),
     ],
