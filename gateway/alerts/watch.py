@@ -1,4 +1,5 @@
-"""Raises an alert for each share of a month's budget that a project's spend has reached, once a month."""
+"""Raises an alert for each share of a month's budget that a project's spend has reached, once a month and anew for a
+budget that was raised."""
 
 from __future__ import annotations
 
@@ -55,11 +56,13 @@ def _months(now: datetime) -> Iterable[str]:
 
 
 def _raise_of(figures: Figures, row: GatewaySettings, month: str) -> list[BudgetAlert]:
-    raised = set(
-        BudgetAlert.objects.for_project(row.project_id).filter(month=month).values_list("threshold_percent", flat=True)
-    )
     budget = row.settings.monthly_budget_usd
-    if raised.issuperset(THRESHOLDS) or budget is None:
+    if budget is None:
+        return []
+    # What was raised of a larger budget was reached of this one as well.
+    alerts = BudgetAlert.objects.for_project(row.project_id).filter(month=month, budget_usd__gte=budget)
+    raised = set(alerts.values_list("threshold_percent", flat=True))
+    if raised.issuperset(THRESHOLDS):
         return []
     spent = figures.month(row.project_id, month).spent_usd
     missing = [percent for percent in reached(spent, budget) if percent not in raised]
@@ -73,7 +76,8 @@ def _raise(row: GatewaySettings, month: str, percent: int, spent: Decimal, budge
             project_id=row.project_id,
             month=month,
             threshold_percent=percent,
-            defaults={"budget_usd": budget, "spent_usd": spent},
+            budget_usd=budget,
+            defaults={"spent_usd": spent},
         )
         if not is_new:
             return None

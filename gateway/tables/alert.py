@@ -29,7 +29,9 @@ class BudgetAlert(models.Model):
         ordering = ["-id"]
         constraints = [
             # Several workers may find the same alert; the constraint lets only one of them create and deliver it.
-            models.UniqueConstraint(fields=["project", "month", "threshold_percent"], name="budget_alert_once")
+            models.UniqueConstraint(
+                fields=["project", "month", "threshold_percent", "budget_usd"], name="budget_alert_once"
+            )
         ]
 
     def __str__(self) -> str:
