@@ -10,6 +10,9 @@ from console.connect.snippets import KEY_VARIABLE, Call, tabs_of
 from console.connect.steps import waiting_steps
 from core.models import ApiKey
 from core.ui.pages import Visit
+from gateway.selectors import project_settings
+from integrations.providers.openai.adapter import RESPONSES_MODELS
+from integrations.providers.openai.dialect import is_one_of
 
 
 def root_of(visit: Visit) -> str:
@@ -44,11 +47,18 @@ def steps_box(
     return {
         **tabs_box(visit, Call(root_of(visit), chosen or UNANSWERED, secret)),
         "model": chosen,
+        "tools_need_setting": _tools_need_setting(visit, chosen),
         "given_model": model,
         "key": key,
         "form": form or ApplicationKeyForm(),
         "steps_address": visit.link("connect", panel="steps", key=key.pk if key is not None else ""),
     }
+
+
+def _tools_need_setting(visit: Visit, model: str) -> bool:
+    """Returns whether chat completions with tools fail for the model as the project's settings are."""
+    name = model.rpartition("/")[2]
+    return is_one_of(name, RESPONSES_MODELS) and not project_settings(visit.project.pk).openai_responses_for_tools
 
 
 def waiting_box(visit: Visit, *, key: ApiKey | None = None, secret: str = "", model: str = "") -> dict[str, Any]:

@@ -5,6 +5,8 @@ A look-alike is a `Dialect` row.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from integrations.providers.base import (
     NOTHING,
     ChatRequest,
@@ -17,6 +19,7 @@ from integrations.providers.base import (
 from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
 from integrations.providers.common.search import find
+from integrations.providers.errors import ProviderError
 from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
 from integrations.providers.openai.request import BodyBuilder
 from integrations.providers.openai.response import conforming, parse_response
@@ -86,6 +89,11 @@ OPENAI = Dialect(
 )
 
 _CHAT = "/chat/completions"
+# The words of the refusal of RESPONSES_MODELS, whose advice is no help to a client of chat completions.
+_BY_RESPONSES = ("/v1/responses", "reasoning_effort")
+RESPONSES_SETTING = (
+    "With the setting openai_responses_for_tools of the project, the gateway sends such requests by /v1/responses."
+)
 
 
 class OpenAIAdapter(DialectAdapter):
@@ -119,6 +127,12 @@ class OpenAIAdapter(DialectAdapter):
                 return None
         body, warnings = self._body.build(request)
         return None if warnings else body
+
+    def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        error = super()._failure(status, headers, body)
+        if status == 400 and self.dialect.responses_models and all(words in error.message for words in _BY_RESPONSES):
+            error.message += f" {RESPONSES_SETTING}"
+        return error
 
     # The function itself: a method would be one more call.
     conforming = staticmethod(conforming)

@@ -254,3 +254,22 @@ def test_api_key__that_calls_no_model__has_no_box(administrator: Client, project
     given = {"action": "make", "name": "board", "scopes": ["metrics:read"]}
 
     assert "connect-steps" not in text_of(sent(administrator, project, "/admin/keys/api/", **given))
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "is_named"),
+    [
+        ("gpt-5.5", {}, True),
+        ("openai/gpt-5.5", {"openai_responses_for_tools": True}, False),
+        ("openai/gpt-4o", {}, False),
+    ],
+)
+def test_page__model_that_refuses_tools_in_chat__names_the_setting(
+    administrator: Client, project: Project, model: str, values: dict[str, Any], is_named: bool
+) -> None:
+    add_provider(project, "openai", enabled=True)
+    make_settings(project, **values)
+
+    text = shown(administrator, project, PATH, model=model)
+
+    assert ("openai_responses_for_tools" in text) is is_named

@@ -312,6 +312,17 @@ def test_chat_completion__without_the_setting__is_forwarded_untouched(play: Play
     assert answer.request.content == played.scripts["openai"].received[0].body
 
 
+@pytest.mark.parametrize("fields", [{}, {"reasoning_effort": "high"}])
+def test_refusal_of_tools_with_reasoning__names_the_setting(play: Play, fields: dict[str, Any]) -> None:
+    played = play({}, openai=[ANSWERED])
+    body = {"model": "gpt-5.6", "messages": [{"role": "user", "content": "Hi"}], "tools": [CHAT_LOOK], **fields}
+
+    answer = played.post("chat/completions", body)
+
+    assert answer.status_code == 400
+    assert "openai_responses_for_tools" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_loop_of_tools__with_the_setting__keeps_the_reasoning_of_a_chat_client(play: Play, stream: bool) -> None:
     played = play({"openai_responses_for_tools": True}, openai=[CALLED, ANSWERED])
