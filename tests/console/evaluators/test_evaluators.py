@@ -54,9 +54,15 @@ ENTERED: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"phrases": ["I cannot", "I will not"], "expected": True},
     ),
     "similarity": ({"model": "openai/embed"}, {"model": "openai/embed"}),
-    "judge": ({"model": JUDGE, **RUBRIC}, {"model": JUDGE, "sees_expected": False, "criteria": [GROUNDED]}),
+    "judge": (
+        {"model": JUDGE, "max_tokens": "300", **RUBRIC},
+        {"model": JUDGE, "sees_expected": False, "max_tokens": 300, "criteria": [GROUNDED]},
+    ),
     "user_feedback": ({}, {}),
-    "pairwise": ({"question": "Which?"}, {"question": "Which?", "model": "", "sees_expected": False}),
+    "pairwise": (
+        {"question": "Which?"},
+        {"question": "Which?", "model": "", "sees_expected": False, "max_tokens": None},
+    ),
 }
 
 
