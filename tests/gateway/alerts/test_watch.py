@@ -106,7 +106,7 @@ def test_alert__of_a_raised_budget__begins_anew(client: redis.Redis) -> None:
     for budget, spent in (("10", 9), ("20", 9), ("20", 12), ("15", 12), ("20", 16), ("20", 20)):
         make_settings(project, budget_alert_enabled=True, monthly_budget_usd=Decimal(budget))
         counted(client, project, spent * DOLLAR)
-        seen.append([(alert.threshold_percent, alert.budget_usd) for alert in raise_alerts(NOW)])
+        seen.append([(alert.threshold_percent, int(alert.budget_usd)) for alert in raise_alerts(NOW)])
 
     # Half of 20 was reached before the budget was lowered, so that of 15 only what is more is told.
     assert seen == [[(50, 10), (80, 10)], [], [(50, 20)], [(80, 15)], [(80, 20)], [(100, 20)]]

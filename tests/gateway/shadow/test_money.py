@@ -10,7 +10,7 @@ import pytest
 from analytics.clickhouse import client
 from gateway.models import ExperimentAnswer
 from tests.gateway.experiments.test_erasure import ship
-from tests.gateway.shadow.conftest import BETTER, ShadowScene, only_experiment, preferring
+from tests.gateway.shadow.conftest import BETTER, JUDGE, ShadowScene, only_experiment, preferring
 
 # Each answer costs five cents and a bit.
 LONG = preferring("warm", usage={"prompt_tokens": 11, "completion_tokens": 5003, "total_tokens": 5014})
@@ -28,9 +28,10 @@ def logged(shadow: ShadowScene) -> dict[str, tuple[int, Decimal]]:
 
 @pytest.mark.parametrize("scene", [[LONG]], indirect=True)
 def test_budget__spent_in_the_middle__ends_the_shadow_and_every_cent_is_in_the_log(shadow: ShadowScene) -> None:
-    # A comparison reserves the longest answer of its model twice: 32,768 tokens at 10 dollars for a million.
+    # A comparison reserves the judge's longest answer twice: 32,768 tokens at 10 dollars for a million.
     budget = 1.5
-    made = shadow.create(shadow={"budget_usd": budget})
+    judge = shadow.evaluator_id(question="Which is warmer?", model=JUDGE, max_tokens=16_384)
+    made = shadow.create(shadow={"budget_usd": budget, "evaluator_id": judge})
     for number in range(20):
         shadow.served(f"When, for the time {number}?", fields={"max_tokens": 8000})
 
