@@ -43,6 +43,14 @@ def added(client: APIClient, **fields: Any) -> Any:
     return response.json()
 
 
+def test_own_account__said_and_taken_back__reaches_the_gateway(client: APIClient, project: Project) -> None:
+    assert added(client)["own_account"] is False
+    for own in (True, False):
+        assert client.put(f"{PATH}/openai", {"own_account": own}, format="json").json()["own_account"] is own
+        (credentials,) = enabled_credentials(project.pk)
+        assert credentials.own_account is own
+
+
 def test_post__additions__stored_for_the_gateway_and_headers_shown_masked(client: APIClient, project: Project) -> None:
     shown = added(client, **ADDITIONS)
     assert shown["default_parameters"] == ADDITIONS["default_parameters"]

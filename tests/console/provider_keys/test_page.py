@@ -90,7 +90,7 @@ def test_save__empty_key__keeps_the_stored_one(administrator: Client, project: P
 
 def test_additions__parameters_and_headers__stored_masked_and_kept(administrator: Client, project: Project) -> None:
     fields = {"api_key": GOOD, "default_parameters": '{"temperature": 0.2}', "forced_parameters": '{"user": null}'}
-    fields |= {"extra_headers": '{"x-team": "of-canaries"}', "forward_headers": "openai-beta"}
+    fields |= {"extra_headers": '{"x-team": "of-canaries"}', "forward_headers": "openai-beta", "own_account": "on"}
     assert _sent(administrator, project, "openai", **fields, action="save").status_code == 302
 
     text = shown(administrator, project, ONE, name="openai")
@@ -101,6 +101,7 @@ def test_additions__parameters_and_headers__stored_masked_and_kept(administrator
     found = credentials_of(ProviderIntegration.objects.get())
     assert (found.default_parameters, found.forced_parameters) == ({}, {"user": None})
     assert (found.extra_headers, found.forward_headers) == ({"x-team": "of-canaries"}, ("openai-beta",))
+    assert found.own_account
     assert _sent(administrator, project, "openai", **again | {"forward_headers": "-"}, action="save").status_code == 302
     assert ProviderIntegration.objects.get().forward_headers == []
 

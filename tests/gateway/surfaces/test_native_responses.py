@@ -175,7 +175,7 @@ def test_state_that_a_provider_keeps__passes_where_the_model_names_the_provider(
     ],
 )
 def test_state_that_nobody_keeps__is_refused_by_name(routed: Routed, fields: dict[str, Any], named: str) -> None:
-    gateway, scripts = routed(openai=[raw(200, ANSWER)], groq=[raw(200, b"{}")])
+    gateway, scripts = routed(own_account=True, openai=[raw(200, ANSWER)], groq=[raw(200, b"{}")])
 
     with gateway.openai() as client, pytest.raises(openai.BadRequestError, match=named) as caught:
         client.responses.create(input="Hi", **fields)
