@@ -23,6 +23,7 @@ from gateway.evaluations.online import judge_due
 from gateway.guardrails.verdicts import VERDICTS
 from gateway.retention import expire_judgements
 from integrations.models import ModelPrice, ProviderIntegration
+from integrations.pricing.services import load_shipped_prices
 from tests.factories.analytics import make_entry, store
 from tests.factories.settings import make_settings
 from tests.fakes.scripted import completion, status
@@ -320,6 +321,21 @@ def test_judge__own_model__is_asked_within_its_budget(scene: Scene, provider: st
 
     assert ends(evaluation_id) == [("done", "")]
     assert json.loads(scene.script.received[0].body)["max_completion_tokens"] == 300
+
+
+@pytest.mark.parametrize("scene", [[graded()]], indirect=True)
+def test_judge__of_the_sandbox_alone__needs_no_price_of_ones_own(scene: Scene) -> None:
+    ProviderIntegration.objects.update(provider="sandbox")
+    load_shipped_prices()
+    evaluation_id = create(
+        scene, scene.evaluator("judge", criteria=[POLITE], model="sandbox/judge"), monthly_budget_usd=20
+    )
+    scene.answered()
+    take_samples()
+
+    judge_all()
+
+    assert ends(evaluation_id) == [("done", "")]
 
 
 @pytest.mark.parametrize("scene", [[graded()]], indirect=True)
