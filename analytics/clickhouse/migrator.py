@@ -40,8 +40,9 @@ logger = logging.getLogger("analytics.migrations")
 SCHEMA = Path(__file__).parent / "schema"
 SCHEMA_NUMBER = ledger.SCHEMA_NUMBER
 MIGRATIONS = ledger.MIGRATIONS
-# The last revision of the repository that has the migrations of the chain, and so can upgrade an older store.
-_LAST_REVISION_OF_THE_CHAIN = "d401361e"
+# The revisions of the repository that have a part of the chain, each with the number up to which it brings a store. One
+# begins where the one before it has ended.
+_CHAIN = {46: "e78af81", SCHEMA_NUMBER: "d401361e"}
 
 _UNKNOWN_DATABASE = 81
 _UNKNOWN_TABLE = 60
@@ -156,19 +157,21 @@ def missing_migrations() -> list[str]:
 def _missing() -> list[Migration]:
     done = {number for (number,) in client.execute("SELECT number FROM schema_migrations", fresh=_LEDGER_TABLES)}
     if done and SCHEMA_NUMBER not in done:
+        revisions = [revision for number, revision in _CHAIN.items() if max(done) < number]
         raise AnalyticsSchemaError(
-            f"The analytics store is at migration {max(done)}, and this version begins at {SCHEMA_NUMBER}. {_way_out()}"
+            f"The analytics store is at migration {max(done)}, and this version begins at {SCHEMA_NUMBER}."
+            f" {_way_out(revisions)}"
         )
     return [migration for migration in load_migrations() if migration.number not in done]
 
 
-def _way_out() -> str:
+def _way_out(revisions: list[str]) -> str:
     """Returns how a store from before the schema is upgraded; the embedded engine runs under `serve` alone."""
-    old = f"of revision {_LAST_REVISION_OF_THE_CHAIN}"
+    old = ", then ".join(f"of revision {revision}" for revision in revisions)
     if settings.CLICKHOUSE_URL:
         return f"Run `manage.py migrate_analytics` {old} first, then of this version."
     return (
-        f"Start `manage.py serve` {old} with the same VAR_DIR, stop it once its log says `analytics.prepared`, and"
+        f"Start `manage.py serve` {old} with the same VAR_DIR, stop each once its log says `analytics.prepared`, and"
         " then start this version."
     )
 

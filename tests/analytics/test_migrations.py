@@ -68,13 +68,20 @@ def test_migrate__ledger_of_the_whole_chain__nothing_to_apply(empty_store: None)
     ]
 
 
-def test_migrate__store_in_the_middle_of_the_chain__is_refused_with_the_way_out(empty_store: None) -> None:
+@pytest.mark.parametrize(
+    ("number", "revisions"),
+    [(21, "revision e78af81, then of revision d401361e first"), (46, "revision d401361e first")],
+)
+def test_migrate__store_in_the_middle_of_the_chain__is_refused_with_the_way_out(
+    empty_store: None, number: int, revisions: str
+) -> None:
     migrator.migrate()
     client.execute("TRUNCATE TABLE schema_migrations")
-    client.insert("schema_migrations", ("number", "name"), [(1, "0001_ingest"), (21, "0021_texts")], token="chain")
+    client.insert("schema_migrations", ("number", "name"), [(1, "0001_ingest"), (number, "a")], token="chain")
     before = read_definitions()
 
-    with pytest.raises(CommandError, match="is at migration 21, and this version begins at 56"):
+    found = f"is at migration {number}, and this version begins at 56. Run `manage.py migrate_analytics` of {revisions}"
+    with pytest.raises(CommandError, match=found):
         call_command("migrate_analytics")
     with pytest.raises(AnalyticsSchemaError):
         migrator.missing_migrations()

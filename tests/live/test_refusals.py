@@ -4,13 +4,20 @@ import re
 import socket
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
+import pytest
+from clickhouse_driver import Client
+from clickhouse_driver import errors as driver_errors
 from cryptography.fernet import Fernet
 
+from tests.gateway.service import free_port
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.live.start import later, store
 from tests.services import START_SECONDS
+from tests.waiting import wait_until
 
 
 def _serve(var_dir: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -97,3 +104,73 @@ def test_serve__metrics_port_taken__names_host_and_port(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert f"METRICS_HOST 127.0.0.1, METRICS_PORT {port}: Address already in use" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+_OLD_LEDGER = (
+    "CREATE TABLE IF NOT EXISTS schema_migrations (number UInt32, name String) ENGINE = MergeTree ORDER BY number",
+    "TRUNCATE TABLE schema_migrations",
+    "INSERT INTO schema_migrations (number, name) SELECT 21, '0021_texts'",
+)
+
+
+def _make_old(port: int) -> None:
+    """Gives the store at the port the ledger of a store from before the schema."""
+    client = Client.from_url(later(port))
+
+    def is_there() -> bool:
+        try:
+            client.execute("SELECT 1")
+        except (driver_errors.NetworkError, EOFError, OSError):
+            return False
+        return True
+
+    wait_until(is_there, seconds=START_SECONDS, what="the store")
+    for statement in _OLD_LEDGER:
+        client.execute(statement)
+    client.disconnect()
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate_all"])
+def test_start__store_that_this_version_cannot_upgrade__makes_no_sql_table_and_names_the_way_out(
+    tmp_path: Path, command: str
+) -> None:
+    port = free_port()
+    with store(tmp_path / "store", port):
+        _make_old(port)
+        environment = {**minimal_environment(tmp_path / "var"), "CLICKHOUSE_URL": later(port)}
+        arguments = [sys.executable, "manage.py", command]
+        result = subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert result.returncode == 1
+    assert "is at migration 21, and this version begins at 56" in result.stderr
+    assert "`manage.py migrate_analytics` of revision" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "Serving" not in result.stdout
+    assert _digest(tmp_path / "var") in ("", sha256(b"").hexdigest())
+
+
+def test_start__embedded_store_that_this_version_cannot_upgrade__leaves_the_sql_database_as_it_was(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    service = start_service()
+    assert service.stop() == 0
+    port = free_port()
+    (tmp_path / "old").mkdir()
+    (service.var_dir / "clickhouse").rename(tmp_path / "old" / "data")
+    with store(tmp_path / "old", port):
+        _make_old(port)
+    (tmp_path / "old" / "data").rename(service.var_dir / "clickhouse")
+    before = _digest(service.var_dir)
+
+    result = _serve(service.var_dir)
+
+    assert result.returncode == 1
+    assert "`manage.py serve` of revision" in result.stderr
+    assert "Serving" not in result.stdout
+    assert _digest(service.var_dir) == before
+
+
+def _digest(var_dir: Path) -> str:
+    """Returns the hash of the SQL database with what is not yet in its main file, empty without one."""
+    files = sorted(path for path in var_dir.glob("*.sqlite3*") if not path.name.endswith("-shm"))
+    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest() if files else ""

@@ -90,21 +90,6 @@ def test_start__no_migrate_and_tables_missing__serves_and_goes_on_once_they_are_
         assert service.stop() == 0
 
 
-def test_start__store_that_this_version_cannot_upgrade__ends_and_names_the_way_out(
-    start_service: StartService, tmp_path: Path
-) -> None:
-    port = free_port()
-    with store(tmp_path / "store", port):
-        ledger = "CREATE TABLE schema_migrations (number UInt32, name String) ENGINE = MergeTree ORDER BY number"
-        wait_until(lambda: _executes(later(port), ledger), seconds=START_SECONDS, what="the store")
-        assert _executes(later(port), "INSERT INTO schema_migrations SELECT 21, '0021_texts'")
-        service = start_service({"CLICKHOUSE_URL": later(port)}, prepared=False)
-
-        assert service.process.wait(START_SECONDS) == 1
-    assert "is at migration 21, and this version begins at 56" in service.log
-    assert "Traceback" not in service.log
-
-
 def _executes(url: str, statement: str) -> bool:
     client = Client.from_url(url)
     try:
