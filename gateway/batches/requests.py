@@ -15,11 +15,11 @@ from gateway.errors import ModelNotAllowedError
 from gateway.guardrails.checks import checks_of
 from gateway.pipeline.context import NativeRequest, RequestContext, RequestState
 from gateway.pipeline.guard_input import findings_of, note_findings
-from gateway.pipeline.keeping import keeps, not_kept
+from gateway.pipeline.keeping import NOTED, keeps, not_kept
 from gateway.pipeline.parse import parse
 from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol.headers import RequestHeaders
-from gateway.protocol.kept_fields import Kept, references_of
+from gateway.protocol.kept_fields import references_of
 from gateway.protocol.wire import AUTO, LazyFields, Name, explain
 from gateway.selectors import keepers_of
 from gateway.surfaces.base import Surface
@@ -199,8 +199,9 @@ class RequestChecks:
     def _check_references(self, body: bytes, field: str) -> None:
         """Refuses what another project may have had the provider keep, as for a single request."""
         credentials = self._place.credentials
-        found = [] if credentials.own_account else references_of(body, SURFACES[self.endpoint].operation)
-        if files := {one.id for one in found if one.kind is Kept.FILE} - self._files.keys():
+        named = () if credentials.own_account else references_of(body, SURFACES[self.endpoint].operation)
+        found = [one for one in named if one.kind in NOTED]
+        if files := {one.id for one in found} - self._files.keys():
             self._files.update(keepers_of(self._state.snapshot.project_id, files))
         for reference in found:
             if not keeps(credentials, reference, self._files):

@@ -1,4 +1,4 @@
-"""Keeps requests to what their own project has had a provider keep: files, responses, containers and so on.
+"""Keeps requests to the files that their own project has had a provider keep.
 
 Projects may share a provider's account, whose ids stand in logs and exports. A request goes only to integrations that
 keep for the project what it names, or whose account no other project uses.
@@ -20,6 +20,9 @@ from integrations.providers.base import Credentials
 
 _MAX_KNOWN = 5000
 _SHOWN_CHARACTERS = 100
+# What the gateway notes as it is made. The ids of all else are given out in answers or made at the vendor, nobody has
+# noted them, and a refusal would end conversations that are the project's own.
+NOTED = frozenset({Kept.FILE})
 Keepers = frozenset[int | None]
 
 
@@ -29,7 +32,7 @@ async def keeping(state: RequestState, body: bytes, attempts: list[Attempt]) -> 
     operation = state.surface.operation
     if not may_name_kept(body, operation):
         return attempts
-    references = references_of(body, operation)
+    references = [one for one in references_of(body, operation) if one.kind in NOTED]
     if references and not all(attempt.credentials.own_account for attempt in attempts):
         known = await _known(state.snapshot, references)
         for reference in references:
@@ -41,9 +44,7 @@ async def keeping(state: RequestState, body: bytes, attempts: list[Attempt]) -> 
 
 def keeps(credentials: Credentials, reference: Reference, known: dict[str, Keepers]) -> bool:
     """Returns whether a request of the project may name it to the provider. `known` are the keepers of files."""
-    if credentials.own_account:
-        return True
-    return reference.kind is Kept.FILE and credentials.integration_id in known.get(reference.id, ())
+    return credentials.own_account or credentials.integration_id in known.get(reference.id, ())
 
 
 def not_kept(reference: Reference) -> NotFoundError:
@@ -59,7 +60,7 @@ async def _known(snapshot: ProjectSnapshot, references: Iterable[Reference]) -> 
     """Returns the integrations that keep the files among the references. Those that the snapshot does not know are
     looked up, as a key is that it does not know."""
     files = snapshot.kept_files
-    asked = {one.id for one in references if one.kind is Kept.FILE} - files.keys()
+    asked = {one.id for one in references} - files.keys()
     if asked:
         if len(files) >= _MAX_KNOWN:
             files.clear()
