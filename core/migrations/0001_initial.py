@@ -172,21 +172,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='PersonSession',
-            fields=[
-                ('session_key', models.CharField(max_length=40, primary_key=True, serialize=False, verbose_name='session key')),
-                ('session_data', models.TextField(verbose_name='session data')),
-                ('expire_date', models.DateTimeField(db_index=True, verbose_name='expire date')),
-                ('account_id', models.BigIntegerField(db_index=True, null=True)),
-            ],
-            options={
-                'verbose_name': 'session',
-                'verbose_name_plural': 'sessions',
-                'abstract': False,
-                'default_permissions': (),
-            },
-        ),
-        migrations.CreateModel(
             name='SecondFactor',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

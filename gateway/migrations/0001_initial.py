@@ -402,7 +402,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='budgetalert',
-            constraint=models.UniqueConstraint(fields=('project', 'month', 'threshold_percent', 'budget_usd'), name='budget_alert_once'),
+            constraint=models.UniqueConstraint(fields=('project', 'month', 'threshold_percent'), name='budget_alert_once'),
         ),
         migrations.AddIndex(
             model_name='alertdelivery',

@@ -27,7 +27,7 @@ def note_answered(state: RequestState, model: str) -> None:
             shown = kind[:_MAX_KIND]
             _log.warning("usage.unknown_kind provider=%s model=%s kind=%r", routing.provider, model, shown)
             state.warnings += (f"usage: the kind of tokens {shown!r} is not known, its price is that of the model",)
-    if not sets_price(routing.price, routing.model, model):
+    if model == routing.model or not sets_price(routing.price, routing.model, model):
         return
     price = state.price_of(model)
     if price is not None:

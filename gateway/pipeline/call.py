@@ -32,8 +32,9 @@ from integrations.providers.base import (
     StreamEvent,
     StreamTranslator,
 )
-from integrations.providers.common.carried import carried
+from integrations.providers.common.carried import OWN_BLOCKS, carried
 from integrations.providers.common.replay import chunks_of
+from integrations.providers.common.search import find
 from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError, UnsupportedParameterError
 from integrations.providers.native import NativeAdapter
 from integrations.providers.usage import Usage
@@ -184,6 +185,9 @@ class _Caller:
             self._state.answer.is_native = adapter is not None
         if adapter is None:
             request = _request_of(context, attempt, stream)
+            if find(request.body, OWN_BLOCKS) >= 0:
+                knows = request.model.startswith(attempt.adapter.traits.claude_blocks)
+                request = request if knows else carried(request)
             if request.is_translated or request.crosses_vendor or context.snapshot.settings.openai_responses_for_tools:
                 attempt = by_responses(request, attempt)
             return request, attempt
@@ -224,12 +228,6 @@ class _Caller:
 
 
 def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
-    """Returns the request as the attempt's vendor may read it."""
-    request, traits = _own_request(context, attempt, stream), attempt.adapter.traits
-    return request if request.model.startswith(traits.claude_blocks) else carried(request)
-
-
-def _own_request(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
     """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
     credentials, model, native = attempt.credentials, attempt.sent_model or attempt.model, context.native
     known_as = attempt.model if attempt.sent_model else ""

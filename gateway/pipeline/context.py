@@ -98,9 +98,13 @@ class Attempt(msgspec.Struct, frozen=True):
     def price_in(self, snapshot: ProjectSnapshot) -> Price | None:
         """Returns the price of the attempt: the deployment's own or else that of the price list; None if it is
         unknown."""
-        if self.own_prices is not None and self.model in self.own_prices:
-            return self.own_prices[self.model]
-        return snapshot.price_of(self.provider, self.model)
+        return self.price_of(snapshot, self.model)
+
+    def price_of(self, snapshot: ProjectSnapshot, model: str) -> Price | None:
+        """Returns the price of any model at the same place."""
+        if self.own_prices is not None and model in self.own_prices:
+            return self.own_prices[model]
+        return snapshot.price_of(self.provider, model)
 
 
 class Origin(msgspec.Struct, frozen=True):

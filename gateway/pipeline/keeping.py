@@ -13,7 +13,7 @@ from django.db import DatabaseError, InterfaceError
 from core.errors import NotFoundError, ServiceUnavailableError
 from core.processes.database_threads import in_database_thread
 from gateway.pipeline.context import Attempt, RequestState
-from gateway.protocol.kept_fields import Kept, Reference, may_name_kept, references_of
+from gateway.protocol.kept_fields import Kept, Reference, may_name_file, references_of
 from gateway.selectors import keepers_of
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.providers.base import Credentials
@@ -29,10 +29,9 @@ Keepers = frozenset[int | None]
 async def keeping(state: RequestState, body: bytes, attempts: list[Attempt]) -> list[Attempt]:
     """Returns the attempts at integrations whose account keeps for the project what the client's `body` names. Raises
     NotFoundError (404) where none does."""
-    operation = state.surface.operation
-    if not may_name_kept(body, operation):
+    if not may_name_file(body):
         return attempts
-    references = [one for one in references_of(body, operation) if one.kind in NOTED]
+    references = [one for one in references_of(body, state.surface.operation) if one.kind in NOTED]
     if references and not all(attempt.credentials.own_account for attempt in attempts):
         known = await _known(state.snapshot, references)
         for reference in references:

@@ -49,7 +49,6 @@ class Migration(migrations.Migration):
                 ('encrypted_headers', models.TextField(blank=True, db_default='', default='', editable=False)),
                 ('forward_headers', models.JSONField(blank=True, null=True)),
                 ('enabled', models.BooleanField(default=True)),
-                ('own_account', models.BooleanField(db_default=False, default=False)),
                 ('last_tested_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('last_test_ok', models.BooleanField(editable=False, null=True)),
                 ('last_test_reason', models.CharField(blank=True, default='', editable=False, max_length=30)),

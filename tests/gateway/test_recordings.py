@@ -28,7 +28,7 @@ from tests.gateway import native, recorded
 from tests.gateway.own_exchanges import own_exchanges
 from tests.gateway.recorded import Choice, RecordedAnswer, Recording, exchanges, text_of, upstream_message
 from tests.gateway.reversed import openai_request
-from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
 from tests.gateway.stage import integration_of
 from tests.gateway.wire import assert_closing_chunk, assert_error, read_stream, without_comments
 from tests.night import cases
@@ -110,9 +110,11 @@ def project_of(service: GatewayService, replay: ReplayServer) -> ProjectOf:
         if name not in made:
             provider, url = recording["provider"], replay.base_url(name)
             if is_of_openai(recording):
-                made[name] = service.new_project(base_urls={provider: url})
+                row = {"provider": provider, "base_url": url, "api_key": PROVIDER_SECRET}
             else:
-                made[name] = service.new_project(integrations=[integration_of(FAKES[provider], url)])
+                row = integration_of(FAKES[provider], url)
+            # Some recordings name files that were uploaded at the vendor.
+            made[name] = service.new_project(integrations=[{**row, "own_account": True}])
         return made[name]
 
     return project

@@ -219,6 +219,12 @@ class Exchange(msgspec.Struct):
 _HEAD: Final = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b%b%b\r\n"
 
 
+def _is_priced_by(plan: Plan, answered: str) -> bool:
+    """Returns whether another model than the one that was asked sets the price."""
+    attempt = plan.attempt
+    return sets_price(plan.price, attempt.model, answered) and (attempt.price_of(plan.snapshot, answered) is not None)
+
+
 def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
     """Returns the answer that the client gets as it came, None for any other."""
     try:
@@ -230,7 +236,7 @@ def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
     usage = answer.usage
     if not usage.prompt_tokens or not usage.completion_tokens or usage.estimated:
         return None
-    if usage.parts or sets_price(plan.price, plan.attempt.model, answer.model):
+    if usage.parts or (answer.model != plan.attempt.model and _is_priced_by(plan, answer.model)):
         return None
     # The answer to a request without a price has a warning, unless its provider states the cost.
     return None if plan.price is None and usage.stated_cost is not None else answer

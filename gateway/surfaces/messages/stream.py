@@ -126,8 +126,9 @@ class MessagesStream:
         for call in self._calls.rest():
             self._call_piece(call, out)
         self._close_block(out)
-        for block in search_blocks(self._found or (), self._request_id):
-            self._whole_block(block, out)
+        if self._found:
+            for block in search_blocks(self._found, self._request_id):
+                self._whole_block(block, out)
         delta = stop_fields(self._finish, self._specific, refusal)
         if self._container is not None:
             delta["container"] = self._container

@@ -18,6 +18,7 @@ from prompts.content.messages import PromptMessage
 
 _decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
+_SEARCH = "web_search_options"
 _SYSTEM, _MESSAGES = "system", "messages"
 
 
@@ -37,10 +38,6 @@ def with_prompt(body: bytes, messages: Sequence[PromptMessage]) -> bytes:
     return _encode(fields)
 
 
-def _searched(request: SurfaceRequest) -> bool:
-    return request.fields is not None and "web_search_options" in request.fields
-
-
 class MessagesSurface:
     name = "messages"
     operation = "messages"
@@ -51,10 +48,12 @@ class MessagesSurface:
         return read(body)
 
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
-        return message_of(completion, request_id, request.tool_names, searched=_searched(request))
+        searched = request.fields is not None and _SEARCH in request.fields
+        return message_of(completion, request_id, request.tool_names, searched=searched)
 
     def stream(self, request: SurfaceRequest, request_id: str) -> MessagesStream:
-        return MessagesStream(request_id, request.prompt_tokens, request.tool_names, searched=_searched(request))
+        searched = request.fields is not None and _SEARCH in request.fields
+        return MessagesStream(request_id, request.prompt_tokens, request.tool_names, searched=searched)
 
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return error_body(error, request_id)

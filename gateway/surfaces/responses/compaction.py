@@ -28,10 +28,8 @@ _MAX_CHARACTERS = 100_000
 
 Json = dict[str, Any]
 
-
-def request_message() -> Json:
-    """Returns the message that asks for the summary."""
-    return {"role": "user", "content": _REQUEST}
+REQUEST: Json = {"role": "user", "content": _REQUEST}
+"""The message that asks for the summary; do not mutate."""
 
 
 def is_asked(request: SurfaceRequest) -> bool:

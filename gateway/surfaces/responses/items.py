@@ -176,7 +176,7 @@ class Conversation:
     def _compaction(self, kind: str, item: Mapping[str, Any], place: str) -> None:
         self._turn = None
         if kind == compaction.TRIGGER:
-            self.messages.append(compaction.request_message())
+            self.messages.append(compaction.REQUEST)
             return
         summary = compaction.summary_of(item)
         if summary is None:

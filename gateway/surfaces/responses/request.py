@@ -57,6 +57,7 @@ _KEPT_INSIDE = {"reasoning": {"effort", "generate_summary", "summary"}, "text": 
 _WITH_OTHER_NAMES = frozenset({"include", "reasoning", "text", "top_logprobs"})
 _INCLUDE_LOGPROBS = "message.output_text.logprobs"
 _INCLUDED = (_INCLUDE_LOGPROBS, "reasoning.encrypted_content")
+_RARE = _OF_CHAT.keys() | _OF_RESPONSES.keys() | _KEPT_INSIDE.keys() | {"include", "store"}
 _NOT_PASSED = _READ | _STATEFUL | _OF_CHAT.keys() | _OF_RESPONSES.keys()
 _encode = msgspec.json.Encoder().encode
 
@@ -81,14 +82,16 @@ def translated(fields: Json) -> SurfaceRequest:
     if fields.get("max_output_tokens") is not None:
         chat["max_completion_tokens"] = fields["max_output_tokens"]
         chat.pop("max_tokens", None)
-    untranslatable += _of_another_kind(fields)
-    warnings = [*toolbox.warnings, *_dropped(fields)]
+    warnings = toolbox.warnings
+    if not _RARE.isdisjoint(fields):
+        untranslatable += _of_another_kind(fields)
+        warnings = [*warnings, *_dropped(fields)]
     chat |= _tools(fields, toolbox, untranslatable)
     if "tools" not in chat:
         chat.pop("parallel_tool_calls", None)  # OpenAI and others refuse the field without tools.
     if not _WITH_OTHER_NAMES.isdisjoint(fields):
         chat |= _renamed(fields) | _format(fields)
-    if messages[-1] == compaction.request_message():
+    if messages[-1] is compaction.REQUEST:
         # The history may hold calls, for which some vendors want the tools.
         chat |= {"tool_choice": "none"} if "tools" in chat else {}
         for name in ("response_format", "web_search_options"):

@@ -15,7 +15,8 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.common.search import find
 
 _FIELD = "provider_specific_fields"
-_MARK = b'"provider_specific_fields"'
+OWN_BLOCKS = b'"provider_specific_fields"'
+"""What stands in the body of every request that has such blocks."""
 # The message itself has these; a boundary between two models says nothing to a third.
 _EXPRESSED = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "reference", "fallback"})
 _CALLS = ("server_tool_use", "mcp_tool_use")
@@ -37,7 +38,7 @@ def summary_text(summary: str) -> str:
 
 def carried(request: ChatRequest) -> ChatRequest:
     """Returns the request for a vendor that does not know Claude's blocks; the same one where it has none of them."""
-    if find(request.body, _MARK) < 0:
+    if find(request.body, OWN_BLOCKS) < 0:
         return request
     fields = _decode(request.body)
     names: dict[str, None] = {}
