@@ -111,8 +111,10 @@ class TagsField(serializers.Field[Any, Any, Any, Any]):
 class NewItemsSerializer(BodySerializer):
     items = serializers.ListField(child=ItemField(), min_length=1, max_length=MAX_ITEMS_AT_ONCE)
 
-    def validate_items(self, value: list[Any]) -> list[NewItem]:
-        return [_read(item, f"items.{place}") for place, item in enumerate(value)]
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        # What is wrong with the body itself is told first.
+        items: list[NewItem] = [_read(item, f"items.{place}") for place, item in enumerate(attrs["items"])]
+        return {**attrs, "items": items}
 
 
 class ItemChangeSerializer(BodySerializer):
