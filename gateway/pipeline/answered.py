@@ -6,15 +6,9 @@ import logging
 
 from gateway.pipeline.context import RequestState
 from integrations.pricing.answered import is_other_model
-from integrations.pricing.cost import Price
 
 _log = logging.getLogger(__name__)
 _MAX_KIND = 40
-
-
-def sets_price(price: Price | None, asked: str, answered: str) -> bool:
-    """Returns whether the model that answered sets the price, and not the one with `price` that was asked."""
-    return asked != answered and (price is None or is_other_model(asked, answered))
 
 
 def note_answered(state: RequestState, model: str) -> None:
@@ -27,7 +21,7 @@ def note_answered(state: RequestState, model: str) -> None:
             shown = kind[:_MAX_KIND]
             _log.warning("usage.unknown_kind provider=%s model=%s kind=%r", routing.provider, model, shown)
             state.warnings += (f"usage: the kind of tokens {shown!r} is not known, its price is that of the model",)
-    if model == routing.model or not sets_price(routing.price, routing.model, model):
+    if model == routing.model or (routing.price is not None and not is_other_model(routing.model, model)):
         return
     price = state.price_of(model)
     if price is not None:

@@ -14,7 +14,6 @@ from analytics.request_log.record import CLIENT_REQUEST_ID, SpoolEntry
 from core.http.tracebacks import class_and_place
 from gateway.limits.claims import Admission
 from gateway.pipeline.admit import settle
-from gateway.pipeline.answered import sets_price
 from gateway.pipeline.context import LimitUse, RequestState, RoutingState
 from gateway.pipeline.inflight import note_allocation, note_trace
 from gateway.pipeline.plan.plans import Plan
@@ -26,6 +25,7 @@ from gateway.protocol.headers import ECHOED_REQUEST_ID, RequestHeaders
 from gateway.protocol.reply import RESPONSE_WRITER, Receive, Scope, Send
 from gateway.runtime.runtime import Runtime
 from gateway.surfaces.reply import reply_of
+from integrations.pricing.answered import is_other_model
 from integrations.providers.base import ParsedResponse
 from integrations.providers.errors import ProviderError
 from integrations.providers.usage import estimated_tokens
@@ -219,12 +219,6 @@ class Exchange(msgspec.Struct):
 _HEAD: Final = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b%b%b\r\n"
 
 
-def _is_priced_by(plan: Plan, answered: str) -> bool:
-    """Returns whether another model than the one that was asked sets the price."""
-    attempt = plan.attempt
-    return sets_price(plan.price, attempt.model, answered) and (attempt.price_of(plan.snapshot, answered) is not None)
-
-
 def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
     """Returns the answer that the client gets as it came, None for any other."""
     try:
@@ -236,7 +230,11 @@ def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
     usage = answer.usage
     if not usage.prompt_tokens or not usage.completion_tokens or usage.estimated:
         return None
-    if usage.parts or (answer.model != plan.attempt.model and _is_priced_by(plan, answer.model)):
+    asked, answered = plan.attempt.model, answer.model
+    if usage.parts:
+        return None
+    may_set_price = answered != asked and (plan.price is None or is_other_model(asked, answered))
+    if may_set_price and plan.attempt.price_of(plan.snapshot, answered) is not None:
         return None
     # The answer to a request without a price has a warning, unless its provider states the cost.
     return None if plan.price is None and usage.stated_cost is not None else answer

@@ -85,7 +85,8 @@ def _conforming(body: bytes) -> ParsedResponse | None:
         if block.type == "tool_use":
             return None
     reason = _USUAL_ENDS.get(message.stop_reason or "")
-    return None if reason is None else ParsedResponse(body, message.model, reason, usage_in(message))
+    usage = usage_in(message) if message.usage.iterations else usage_of(message.usage)
+    return None if reason is None else ParsedResponse(body, message.model, reason, usage)
 
 
 class VendorForwarder(MessagesForwarder):

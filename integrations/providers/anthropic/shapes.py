@@ -146,13 +146,6 @@ def _turn_of(message: Message, asked: str) -> Turn:
 
 
 def usage_of(counts: Counts, turn: Turn | None = None) -> Usage:
-    usage = _usage(counts)
-    if counts.iterations and (parts := parts_of(counts.iterations, usage, turn or Turn())):
-        return msgspec.structs.replace(usage, parts=parts)
-    return usage
-
-
-def _usage(counts: Counts) -> Usage:
     prompt, completion = counts.input_tokens or 0, counts.output_tokens or 0
     cache_read, cache_write = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0
     if prompt < 0 or completion < 0 or cache_read < 0 or cache_write < 0:
@@ -161,7 +154,7 @@ def _usage(counts: Counts) -> Usage:
     # Most answers have none of the details, and a call for each that is absent would cost more than all the rest.
     details, creation, tools = counts.output_tokens_details, counts.cache_creation, counts.server_tool_use
     tier = "" if counts.service_tier is None else served_tier(counts.service_tier)
-    return Usage(
+    usage = Usage(
         prompt_tokens=prompt + cache_read + cache_write,
         completion_tokens=completion,
         cache_read_tokens=cache_read,
@@ -172,6 +165,9 @@ def _usage(counts: Counts) -> Usage:
         searches=0 if tools is None else max(0, tools.web_search_requests or 0),
         service_tier=_FAST if counts.speed == _FAST else tier,
     )
+    if counts.iterations and (parts := parts_of(counts.iterations, usage, turn or Turn())):
+        return msgspec.structs.replace(usage, parts=parts)
+    return usage
 
 
 def _cached_for_1h(creation: CacheCreation, cache_write: int) -> int:
