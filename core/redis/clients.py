@@ -6,6 +6,7 @@ What they raise is in `failures.REDIS_ERRORS`.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 from functools import lru_cache
@@ -148,7 +149,7 @@ def _of_sentinels(address: Address, seconds: float) -> dict[str, Any]:
 
 def _sentinels(address: Address, seconds: float) -> redis.asyncio.sentinel.Sentinel:
     options = _of_sentinels(address, seconds)
-    return _BriefSentinel(address.hosts, sentinel_kwargs=options)  # type: ignore[no-untyped-call]
+    return _BriefSentinel(address.hosts, sentinel_kwargs=options)
 
 
 class _Cluster(redis.asyncio.RedisCluster):
@@ -160,10 +161,16 @@ class _Cluster(redis.asyncio.RedisCluster):
 
 
 class _BriefSentinel(redis.asyncio.sentinel.Sentinel):
-    """Keeps no connection to a Sentinel, which is asked when a connection to the primary is made."""
+    """Keeps no connection to a Sentinel, which is asked when a connection to the primary is made: by one at a time,
+    since whoever ends closes the connections of all."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)  # type: ignore[no-untyped-call]
+        self._asking = asyncio.Lock()
 
     async def discover_master(self, service_name: str) -> Any:
-        try:
-            return await super().discover_master(service_name)
-        finally:
-            await self.aclose()
+        async with self._asking:
+            try:
+                return await super().discover_master(service_name)
+            finally:
+                await self.aclose()

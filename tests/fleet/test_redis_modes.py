@@ -17,7 +17,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from pytest_django import Settings
 
-from core.redis.clients import shared_client
+from core.redis.clients import background_client, shared_client
 from gateway.cache.store import CachedAnswer, empty
 from gateway.limits.figures import Figures, Spend
 from gateway.limits.keys import Scope, month_of
@@ -125,6 +125,15 @@ async def test_minute_use__of_two_workers__adds_up(redis_url: str) -> None:
 
         # The minute may end in between.
         assert sum(one.health.use.is_used_up(target.integration_id, rpm=3, tpm=None) for target in targets) in (MANY, 0)
+
+
+async def test_connections__many_at_once__all_find_the_server(redis_url: str) -> None:
+    client = background_client(redis_url, connect_seconds=TIMEOUT_SECONDS)
+
+    answers = await asyncio.gather(*(client.get(str(uuid4())) for _ in range(5 * MANY)))
+
+    assert answers == [None] * 5 * MANY
+    await client.aclose()
 
 
 async def test_cache__emptied__forgets_one_project_on_whatever_node(redis_url: str) -> None:
