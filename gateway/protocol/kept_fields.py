@@ -69,7 +69,8 @@ MARKS: Final = (
 # Only Responses have these objects, and items that stand for others by their ids.
 _MARKS_OF_RESPONSES = (b'"id"',)
 _RESPONSES = "responses"
-_ESCAPED, _ESCAPED_LETTER = b"\\u00", re.compile(rb"\\u00[4-7]")
+# A backslash that is itself escaped stands for itself.
+_ESCAPED, _ESCAPED_LETTER = b"\\u00", re.compile(rb"(?<!\\)(?:\\\\)*\\u00[4-7]")
 
 # What a client sends back of an answer: the provider reads nothing by these ids.
 _ECHOES = frozenset(
