@@ -108,6 +108,17 @@ class TagsField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
+class TagsOfAllField(TagsField):
+    """Tags that stand beside what is to be taken, and not in an item."""
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        try:
+            return super().to_internal_value(data)
+        except InvalidItemError as error:
+            found = {path.removeprefix("tags").removeprefix("."): [text] for path, text in error.problems.items()}
+            raise serializers.ValidationError(found.get("", found)) from None
+
+
 class NewItemsSerializer(BodySerializer):
     items = serializers.ListField(child=ItemField(), min_length=1, max_length=MAX_ITEMS_AT_ONCE)
 
@@ -131,7 +142,7 @@ class ItemChangeSerializer(BodySerializer):
 
 
 class OptionsSerializer(BodySerializer):
-    tags = TagsField(required=False, default=list, help_text="Tags that each new item gets.")
+    tags = TagsOfAllField(required=False, default=list, help_text="Tags that each new item gets.")
     expect_answer = serializers.BooleanField(
         required=False, default=False, help_text="Whether the text of the answer that was given is expected."
     )
