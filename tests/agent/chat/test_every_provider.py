@@ -9,6 +9,7 @@ import pytest
 from gateway.project_settings.settings import AGENT_SCOPES
 from tests.agent.chat.playing import chat, messages
 from tests.fakes.dialects.registry import FAKES, distinct_providers
+from tests.fakes.dialects.rules.thinkers import WANTING_REASONING
 from tests.fakes.dialects.story import Call, Story
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import Stage, model_of, staged
@@ -17,6 +18,12 @@ TOOLED = [provider for provider in distinct_providers() if provider in FAKES and
 SIGNING = [provider for provider in TOOLED if FAKES[provider].can.signatures]
 SIGNATURE = "RXVyZWthISBzaWduZWQgYnkgdGhlIHZlbmRvcg=="
 LOOK = Call("callAAA01", "get_project", {})
+
+
+def looking(provider: str) -> Story:
+    """Returns an answer that calls the tool; some vendors want the reasoning of it back."""
+    reasoning = "It is asked whose." if provider in WANTING_REASONING else ""
+    return Story(reasoning=reasoning, calls=(LOOK,), finish="tool_calls")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +42,7 @@ def playing(stage: Stage, provider: str, *stories: Story) -> Gateway:
 
 @pytest.mark.parametrize("provider", TOOLED)
 def test_agent__calls_a_tool_and_gets_another_question__every_turn_is_taken(stage: Stage, provider: str) -> None:
-    stories = Story(calls=(LOOK,), finish="tool_calls"), Story(text="It is yours."), Story(text="As I said.")
+    stories = looking(provider), Story(text="It is yours."), Story(text="As I said.")
     gateway = playing(stage, provider, *stories)
 
     reply = chat(gateway, "Whose project is it?")
@@ -67,7 +74,7 @@ def test_agent__model_signs_its_reasoning__it_comes_back_unchanged(stage: Stage,
 
 @pytest.mark.parametrize("provider", TOOLED)
 def test_agent__all_scopes_withdrawn__goes_on_without_what_was_called(stage: Stage, provider: str) -> None:
-    stories = Story(calls=(LOOK,), finish="tool_calls"), Story(text="It is yours."), Story(text="I see nothing.")
+    stories = looking(provider), Story(text="It is yours."), Story(text="I see nothing.")
     gateway = playing(stage, provider, *stories)
     reply = chat(gateway, "Whose project is it?")
     gateway.service.set_routing(gateway.project_id, agent_scopes=[])

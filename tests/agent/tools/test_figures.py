@@ -56,6 +56,9 @@ def _same_list(
         expected = world.get(path.format(world=world), **{"limit": 2, **parameters})
         found = world.ask(tool, limit=2, **given)
         del expected["next"], expected["previous"]
+        for shown in (expected, found):
+            # It begins as long before the range as the part of the range that is over by now.
+            shown.get("range_before", {}).pop("start_date", None)
         assert {name: found[name] for name in expected} == expected
         assert expected["results"]
         assert found["next_offset"] == (2 if expected["count"] > 2 else None)

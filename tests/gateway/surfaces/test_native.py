@@ -152,7 +152,8 @@ def test_provider_that_fails__is_followed_by_one_of_another_dialect(routed: Rout
 def test_tool_that_the_vendor_runs__is_not_sent_to_another_vendor(routed: Routed) -> None:
     gateway, scripts = routed(openai=[raw(200, b"{}")])
 
-    code, _, body = ask(gateway, REQUEST.replace(b"claude-sonnet-5", b"gpt-5"))
+    by_code = REQUEST.replace(b"web_search_20250305", b"code_execution_20250825")
+    code, _, body = ask(gateway, by_code.replace(b"claude-sonnet-5", b"gpt-5"))
 
     assert code == 400
     assert json.loads(body)["error"]["type"] == "invalid_request_error"

@@ -95,7 +95,10 @@ def _plain_anthropic(body: Mapping[str, Any]) -> Json:
     plain["messages"] = [{**one, "content": anthropic_blocks(one["content"])} for one in plain["messages"]]
     if "tools" in plain:
         # An empty description has no effect.
-        plain["tools"] = [{k: v for k, v in tool.items() if (k, v) != ("description", "")} for tool in plain["tools"]]
+        plain["tools"] = [
+            {k: v for k, v in tool.items() if v is not None and (k, v) != ("description", "")}
+            for tool in plain["tools"]
+        ]
     # The beta had the schema of the answer in a field of its own.
     if "output_format" in plain:
         plain["output_config"] = {**plain.get("output_config", {}), "format": plain.pop("output_format")}

@@ -61,7 +61,7 @@ def test_key__in_any_of_its_headers__is_taken_and_in_the_address_refused(routed:
 @pytest.mark.parametrize(
     ("path", "method", "code", "name"),
     [
-        (f"{BASE}/gemini-2.5-pro:explain", "POST", 405, "UNIMPLEMENTED"),
+        (f"{BASE}/gemini-2.5-pro:explain", "POST", 404, "NOT_FOUND"),
         (f"{BASE}/gemini-2.5-pro:generateContent", "GET", 405, "UNIMPLEMENTED"),
         ("/api/gateway/v1beta/caches", "POST", 404, "NOT_FOUND"),
         (f"{BASE}/nothing-like-it", "GET", 404, "NOT_FOUND"),

@@ -55,7 +55,7 @@ def test_request__recorded__is_a_chat_completion(recording: Recording) -> None:
 def test_exchange__recorded__passes_as_it_came(routed: Routed, recording: Recording) -> None:
     provider, is_array = recording.provider, recording.stream and recording.body.startswith(b"[")
     media_type = "text/event-stream" if recording.stream and not is_array else "application/json"
-    gateway, scripts = routed(**{provider: [raw(200, recording.body, {"content-type": media_type})]})
+    gateway, scripts = routed(own_account=True, **{provider: [raw(200, recording.body, {"content-type": media_type})]})
     sent = json.dumps(recording.request, ensure_ascii=False).encode()
     method = ("streamGenerateContent" if recording.stream else "generateContent") + ("" if is_array else "?alt=sse")
 

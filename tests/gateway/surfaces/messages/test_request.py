@@ -97,7 +97,7 @@ def test_tools__custom__functions_with_their_extras() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["web_search_20250305", "bash_20250124", "text_editor_20250728", "computer_20251124", "code_execution_20250825"],
+    ["bash_20250124", "text_editor_20250728", "computer_20251124", "code_execution_20250825"],
 )
 def test_tools__the_vendors_own__kept_and_named(kind: str) -> None:
     own = {"type": kind, "name": "tool"}
