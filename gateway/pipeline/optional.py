@@ -21,5 +21,6 @@ def without_search(request: ChatRequest, refused: UnsupportedParameterError) -> 
     fields = _decode(request.body)
     del fields[_SEARCH]
     body = _encode(fields)
-    warning = f"web_search: dropped, {refused.provider} does not search the web here"
+    problem = str(refused).removeprefix(f"{_SEARCH}: ")
+    warning = f"web_search: dropped, {problem}"
     return msgspec.structs.replace(request, body=body, fields=LazyFields(body), warnings=(*request.warnings, warning))

@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.surfaces.messages.foreign import SEAL, SEARCH_ID
 
-# The tool of any other vendor has no counterpart of these, and without the sites the answer would be another.
+# Most other vendors search the whole web alone, so that their adapters refuse these.
 _SITES = ("allowed_domains", "blocked_domains")
 _OF_EVERY_TOOL = frozenset({"type", "name", "user_location", "cache_control", "allowed_callers", *_SITES})
 
@@ -20,11 +20,7 @@ Json = dict[str, Any]
 
 
 def search_options(tool: Mapping[str, Any], place: str, warnings: list[str]) -> Json:
-    """Returns `web_search_options` of a chat completion; nothing for a search of chosen sites, which a warning
-    names."""
-    if any(tool.get(name) for name in _SITES):
-        warnings.append("web_search: dropped, only Anthropic's searches the sites of a filter")
-        return {}
+    """Returns `web_search_options` of a chat completion, whose `filters` are those of the Responses API."""
     warnings += [
         f"{place}.{name}: dropped, only Anthropic's search has it"
         for name, value in tool.items()
@@ -34,6 +30,8 @@ def search_options(tool: Mapping[str, Any], place: str, warnings: list[str]) -> 
     if isinstance(location := tool.get("user_location"), Mapping):
         where = {name: value for name, value in location.items() if name != "type" and value is not None}
         options["user_location"] = {"type": "approximate", "approximate": where}
+    if sites := {name: tool[name] for name in _SITES if tool.get(name)}:
+        options["filters"] = sites
     return {"web_search_options": options}
 
 

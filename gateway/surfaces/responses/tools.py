@@ -115,12 +115,10 @@ class Toolbox:
         self.functions[name] = {"type": "function", "function": {**fields, "name": name}}
 
     def _search_the_web(self, tool: Mapping[str, Any]) -> None:
-        if tool.get("external_web_access") is False or tool.get("filters"):
-            self.warnings.append("web_search: dropped, only OpenAI's searches a cache, or the sites of a filter")
+        if tool.get("external_web_access") is False:
+            self.warnings.append("web_search: dropped, only OpenAI's searches a cache")
             return
-        self.search = {}
-        if tool.get("search_context_size") is not None:
-            self.search["search_context_size"] = tool["search_context_size"]
+        self.search = {name: tool[name] for name in ("search_context_size", "filters") if tool.get(name)}
         if isinstance(location := tool.get("user_location"), Mapping):
             place = {name: value for name, value in location.items() if name != "type" and value is not None}
             self.search["user_location"] = {"type": "approximate", "approximate": place}

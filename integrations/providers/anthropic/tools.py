@@ -119,6 +119,8 @@ def _search_tool(mapped: Mapped, tools: list[Json]) -> Json | None:
             tool["max_uses"] = _MAX_USES[value]
         elif name == "user_location" and (place := _place(value)):
             tool["user_location"] = place
+        elif name == "filters" and isinstance(value, Mapping):
+            tool |= {sites: named for sites, named in value.items() if named}
         elif value is not None:
             mapped.drop(f"web_search_options.{name}")
     return tool

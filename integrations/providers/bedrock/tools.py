@@ -9,7 +9,14 @@ from typing import Any
 
 from integrations.providers.bedrock.models import Model
 from integrations.providers.common.conversation import Conversation, ToolCall
-from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
+from integrations.providers.common.parameters import (
+    FunctionTool,
+    Mapped,
+    ToolChoice,
+    function_tools,
+    has_filter,
+    tool_choice,
+)
 
 # Tools in Converse's own form pass unchanged; `systemTool` is one of Amazon's, such as `nova_grounding`.
 _NATIVE = ("toolSpec", "systemTool", "cachePoint")
@@ -71,6 +78,8 @@ def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
         return []
     if not model.searches_the_web:
         raise mapped.refuse("web_search_options", f"{model.name} does not search the web")
+    if has_filter(options):
+        raise mapped.refuse("web_search_options", f"{model.name} does not search chosen sites")
     for name, value in options.items() if isinstance(options, Mapping) else ():
         if value is not None and value != _DEFAULT_SEARCH.get(name):
             mapped.drop(f"web_search_options.{name}")

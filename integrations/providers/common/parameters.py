@@ -139,6 +139,11 @@ def stop_sequences(mapped: Mapped) -> list[str]:
     return [sequence for sequence in ([stop] if isinstance(stop, str) else stop or ()) if sequence != ""]
 
 
+def has_filter(search: Any) -> bool:
+    """Returns whether `web_search_options` are for chosen sites: `filters`, as the Responses API has them."""
+    return isinstance(search, Mapping) and isinstance(search.get("filters"), Mapping) and bool(search["filters"])
+
+
 def function_tools(mapped: Mapped) -> tuple[list[FunctionTool], list[Mapping[str, Any]]]:
     """Returns the functions, and the other tools: a vendor's own, for the adapter to pass on or refuse."""
     functions, others = [], []

@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
+from integrations.providers.common.parameters import (
+    FunctionTool,
+    Mapped,
+    ToolChoice,
+    function_tools,
+    has_filter,
+    tool_choice,
+)
 from integrations.providers.google.field_names import camel, spellings
 from integrations.providers.google.schema import google_schema, is_own
 
@@ -63,6 +70,8 @@ def _add_search(mapped: Mapped, tools: list[dict[str, Any]]) -> None:
         return
     if not isinstance(search, Mapping):
         raise mapped.refuse("web_search_options", "expected an object")
+    if has_filter(search):
+        raise mapped.refuse("web_search_options", "Google does not search chosen sites")
     for name in (name for name, value in search.items() if value):
         mapped.drop(f"web_search_options.{name}")
     if not any(camel(name) in _SEARCH for tool in tools for name in tool):

@@ -13,6 +13,7 @@ from integrations.providers.common.parameters import (
     EFFORTS,
     OF_GEMINI,
     check_reasoning_words,
+    has_filter,
 )
 from integrations.providers.openai.account import Account, RawFields
 from integrations.providers.openai.cache_markers import fit_tools
@@ -42,6 +43,7 @@ _OTHER_KIND_FIELDS = ("audio", "modalities", "web_search_options")
 _OF_OPEN_SERVERS = OPENAI_PARAMETERS - {"web_search_options"}
 # A tool has these fields in the dialect; the markers are those that `fit_tools` has left.
 _TOOL_FIELDS = frozenset({"type", "function", "custom", "cache_control", "prompt_cache_breakpoint"})
+_SITES = "search_domain_filter"
 _DEFAULT_EFFORTS = ("low", "medium", "high")
 _NOT_CLOSED = "it needs a schema whose objects require all of their properties and allow no others"
 
@@ -186,6 +188,17 @@ def _fit_search(account: Account, request: ChatRequest) -> None:
         _translate_search(account)
     elif request.is_translated and account.dialect.parameters >= OPENAI_PARAMETERS and "search" not in request.model:
         raise account.refuse("web_search_options", f"{request.model} does not search the web by it")
+    elif request.is_translated and has_filter(options := account.value("web_search_options")):
+        _choose_sites(account, options.pop("filters"))
+        account.set("web_search_options", options)
+
+
+def _choose_sites(account: Account, filters: Mapping[str, Any]) -> None:
+    """Names the sites of a search as Perplexity does: https://docs.perplexity.ai/guides/search-domain-filters"""
+    if _SITES not in account.dialect.parameters:
+        raise account.refuse("web_search_options", f"{account.dialect.provider} does not search chosen sites by it")
+    shut_out = [f"-{site}" for site in filters.get("blocked_domains") or ()]
+    account.set(_SITES, [*(filters.get("allowed_domains") or ()), *shut_out])
 
 
 def _translate_search(account: Account) -> None:
@@ -196,6 +209,8 @@ def _translate_search(account: Account) -> None:
         return
     if account.dialect.search is Search.REFUSE:
         raise account.refuse("web_search_options", f"{account.dialect.provider} does not search the web by it")
+    if has_filter(options):
+        raise account.refuse("web_search_options", f"{account.dialect.provider} does not search chosen sites by it")
     account.raw.setdefault("enable_search", msgspec.Raw(b"true"))
     for name in options if isinstance(options, Mapping) else ():
         account.warnings.append(f"web_search_options.{name}: dropped, {account.dialect.provider} has no counterpart")

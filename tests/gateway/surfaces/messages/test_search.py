@@ -6,12 +6,18 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from gateway.pipeline.optional import without_search
 from gateway.surfaces.messages.surface import SURFACE
+from integrations.providers.errors import UnsupportedParameterError
+from integrations.registry import adapter_for
 from tests.gateway.surfaces.messages import clients
+from tests.integrations.exchanges import credentials
 
 Json = dict[str, Any]
 SEARCH: Json = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
+CHOSEN: Json = {"allowed_domains": ["a.test"]}
 USER: Json = {"role": "user", "content": "Where is it?"}
 TEXT = "It waits at Nord."
 CITED: list[Json] = [
@@ -54,11 +60,48 @@ def test_tool__of_the_vendor__asks_for_the_search_of_any_other() -> None:
 
 
 @pytest.mark.parametrize("name", ["allowed_domains", "blocked_domains"])
-def test_tool__of_chosen_sites__is_left_out_and_named(name: str) -> None:
+def test_tool__of_chosen_sites__has_the_filter_of_the_responses_api(name: str) -> None:
     request = read({**SEARCH, name: ["a.test"]})
 
-    assert "web_search_options" not in json.loads(request.body)
-    assert any("web_search" in warning for warning in request.warnings)
+    assert json.loads(request.body)["web_search_options"] == {"filters": {name: ["a.test"]}}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "place", "sites"),
+    [
+        ("anthropic", "claude-sonnet-5", "tools", [{"type": SEARCH["type"], "name": "web_search", **CHOSEN}]),
+        ("perplexity", "sonar", "search_domain_filter", ["a.test"]),
+    ],
+)
+def test_tool__of_chosen_sites__is_that_of_vendors_with_a_filter(
+    provider: str, model: str, place: str, sites: list[Any]
+) -> None:
+    asked = replace(clients.chat_request(read({**SEARCH, **CHOSEN}).body), model=model, is_translated=True)
+
+    sent = adapter_for(provider).build_request(asked, credentials(provider))
+
+    assert json.loads(sent.body)[place] == sites
+    assert not sent.warnings
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("google", "gemini-3-pro"),
+        ("openai", "gpt-4o-search-preview"),
+        ("dashscope", "qwen-max"),
+        ("groq", "groq/compound"),
+    ],
+)
+def test_tool__of_chosen_sites__is_left_out_elsewhere_and_named(provider: str, model: str) -> None:
+    asked = replace(clients.chat_request(read({**SEARCH, **CHOSEN}).body), model=model, is_translated=True)
+    with pytest.raises(UnsupportedParameterError) as refused:
+        adapter_for(provider).build_request(asked, credentials(provider))
+
+    left = without_search(asked, refused.value)
+
+    assert "web_search_options" not in json.loads(left.body)
+    assert any(warning.startswith("web_search: dropped, ") for warning in left.warnings)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
