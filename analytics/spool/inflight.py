@@ -38,12 +38,12 @@ _NUMBERS = {operation: number for number, operation in enumerate(_OPERATIONS)}
 # and records the request without it.
 _ALLOCATION = struct.Struct("<B?HIQI36s36s36s16s400s?")
 _QUESTION_CACHED = _ALLOCATION.size - 1
-# Behind each slot lies one with what its layout has no room for: state, request id, tokens of the prompt, price of one
-# of them, source. It is overwritten with the next request, and belongs to the one whose id it has. A shipper of an
-# earlier version takes it for a free slot as well.
-_NOTE = struct.Struct("<B36sIQ16s")
-_EXPECTED = struct.Struct("<IQ")
-_EXPECTED_AT = _SLOT.size + struct.calcsize("<B36s")
+# Behind each slot lies one with what its layout has no room for: state, tokens of the prompt, price of one of them,
+# source. It is of the request in the slot, and a shipper of an earlier version takes it for a free one.
+_NOTE = struct.Struct("<BIQ16s")
+_TOKENS, _EXPECTED = struct.Struct("<I"), struct.Struct("<IQ")
+_EXPECTED_AT = _SLOT.size + struct.calcsize("<B")
+_OF_A_KIND = _SLOT.size + _NOTE.size
 _PAIR = 2
 UNITS_OF_DOLLAR = 10**14
 """The price of a token of the prompt is counted in so many parts of a US dollar."""
@@ -106,12 +106,14 @@ class InflightKind(NamedTuple):
 
     slot: bytes
     api_key_id: int
-    rate: int
-    source: bytes
 
 
 def kind_of(request: InflightRequest) -> InflightKind:
-    return InflightKind(_SLOT.pack(*_fields(request)), request.api_key_id, request.rate, request.source.encode())
+    return InflightKind(_SLOT.pack(*_fields(request)) + _note(request), request.api_key_id)
+
+
+def _note(request: InflightRequest) -> bytes:
+    return _NOTE.pack(_NOTED, request.tokens, request.rate, request.source.encode())
 
 
 def _fields(request: InflightRequest) -> tuple[object, ...]:
@@ -166,8 +168,7 @@ class InflightTable:
         slot = self._take()
         start = slot * _SLOT.size
         _SLOT.pack_into(self._map, start, *_fields(request))
-        note = _NOTED, request.request_id.encode(), request.tokens, request.rate, request.source.encode()
-        _NOTE.pack_into(self._map, start + _SLOT.size, *note)
+        self._map[start + _SLOT.size : start + _SLOT.size + _NOTE.size] = _note(request)
         # The state is written last, so that a slot in use is complete.
         self._map[start] = _IN_USE
         return slot
@@ -176,10 +177,9 @@ class InflightTable:
         """Notes a request of the kind as `begin` does, in a third of the time. `caller` are its user and session."""
         slot = self._take()
         start = slot * _SLOT.size
-        self._map[start : start + _SLOT.size] = kind.slot
-        text = request_id.encode()
-        _TIME_AND_ID.pack_into(self._map, start + _TIME_AT, ts, kind.api_key_id, text)
-        _NOTE.pack_into(self._map, start + _SLOT.size, _NOTED, text, tokens, kind.rate, kind.source)
+        self._map[start : start + _OF_A_KIND] = kind.slot
+        _TIME_AND_ID.pack_into(self._map, start + _TIME_AT, ts, kind.api_key_id, request_id.encode())
+        _TOKENS.pack_into(self._map, start + _EXPECTED_AT, tokens)
         user_id, session_id = caller
         if user_id or session_id:
             named = user_id.encode("utf-8", "replace"), session_id.encode("utf-8", "replace")
@@ -301,7 +301,7 @@ def read_table(content: bytes) -> Iterator[InflightRequest]:
             allocation = allocations.get((slot, request_id))
             # A table of a later version may have an operation that this one does not know.
             operation = _OPERATIONS[number] if number < len(_OPERATIONS) else _OPERATIONS[0]
-            noted = _noted(slots, slot + 1, request_id)
+            noted = _noted(slots, slot + 1)
             yield InflightRequest(
                 request_id,
                 project_id,
@@ -319,13 +319,13 @@ def read_table(content: bytes) -> Iterator[InflightRequest]:
             )
 
 
-def _noted(slots: memoryview, slot: int, request_id: str) -> tuple[str, int, int] | tuple[()]:
-    """Returns source, tokens and rate of the request; nothing in a table of an earlier version."""
+def _noted(slots: memoryview, slot: int) -> tuple[str, int, int] | tuple[()]:
+    """Returns source, tokens and rate of a request; nothing in a table of an earlier version."""
     start = slot * _SLOT.size
     if start >= len(slots) or slots[start] != _NOTED:
         return ()
-    _, owner, tokens, rate, source = _NOTE.unpack_from(slots, start)
-    return (_text(source), tokens, rate) if _text(owner) == request_id else ()
+    _, tokens, rate, source = _NOTE.unpack_from(slots, start)
+    return _text(source), tokens, rate
 
 
 def _allocations(slots: memoryview) -> Iterator[tuple[tuple[int, str], InflightAllocation]]:

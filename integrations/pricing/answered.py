@@ -20,6 +20,11 @@ def is_other_model(asked: str, answered: str) -> bool:
     return first.startswith(_FAMILY) and second.startswith(_FAMILY) and first != second
 
 
+def may_fall_back(model: str) -> bool:
+    """Returns whether the vendor may have another model answer than this one."""
+    return _base(model).startswith(_FAMILY)
+
+
 def _base(model: str) -> str:
     name = model.lower().rpartition("/")[2].rpartition("anthropic.")[2]
     while (shorter := _VERSION.sub("", name)) != name:

@@ -219,6 +219,13 @@ class Exchange(msgspec.Struct):
 _HEAD: Final = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b%b%b\r\n"
 
 
+def _has_another_price(plan: Plan, answered: str) -> bool:
+    """Returns whether the model that answered sets the price, as `note_answered` decides."""
+    asked = plan.attempt.model
+    is_another = answered != asked and (plan.price is None or is_other_model(asked, answered))
+    return is_another and plan.attempt.price_of(plan.snapshot, answered) is not None
+
+
 def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
     """Returns the answer that the client gets as it came, None for any other."""
     try:
@@ -230,11 +237,7 @@ def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
     usage = answer.usage
     if not usage.prompt_tokens or not usage.completion_tokens or usage.estimated:
         return None
-    asked, answered = plan.attempt.model, answer.model
-    if usage.parts:
-        return None
-    may_set_price = answered != asked and (plan.price is None or is_other_model(asked, answered))
-    if may_set_price and plan.attempt.price_of(plan.snapshot, answered) is not None:
+    if usage.parts or (plan.may_fall_back and _has_another_price(plan, answer.model)):
         return None
     # The answer to a request without a price has a warning, unless its provider states the cost.
     return None if plan.price is None and usage.stated_cost is not None else answer

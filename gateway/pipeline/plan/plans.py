@@ -26,6 +26,7 @@ from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.store import Found
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
+from integrations.pricing.answered import may_fall_back
 from integrations.pricing.cost import Price, TokenUnits, token_units
 from integrations.providers.additions import with_headers
 from integrations.providers.base import Adapter, ChatRequest, ParsedResponse, PassingAdapter
@@ -45,11 +46,12 @@ class Plan(NamedTuple):
 
     `adapter` is of the client's own protocol where `is_native`. `marks` are byte strings, one of which occurs in every
     body that names `own_name` and has to change; `marks_in_plain` are those of them that may in one of plain form
-    (`gateway.protocol.plain`). `heads` are those of the provider's requests, by the headers of the
-    client's protocol that pass on with them (`passed_names`). `read` returns the answer that a client may get as it
-    came. `units` make the cost of most answers, None where that takes decimals. `record`, `served` and `last` are those
-    of `Shown`, `kind` is what the stages would note of a request in flight. `limits` is None without any. `of_prompts`
-    are the same plans for requests with managed prompts (`gateway.pipeline.plan.prompted`).
+    (`gateway.protocol.plain`). `heads` are those of the provider's requests, by the headers of the client's protocol
+    that pass on with them (`passed_names`). `read` returns the answer that a client may get as it came. `may_fall_back`
+    says that the model that answers may have another price. `units` make the cost of most answers, None where that
+    takes decimals. `record`, `served` and `last` are those of `Shown`, `kind` is what the stages would note of a
+    request in flight. `limits` is None without any. `of_prompts` are the same plans for requests with managed prompts
+    (`gateway.pipeline.plan.prompted`).
     """
 
     snapshot: ProjectSnapshot
@@ -64,6 +66,7 @@ class Plan(NamedTuple):
     marks_in_plain: tuple[bytes, ...]
     read: Callable[[bytes], ParsedResponse | None]
     price: Price | None
+    may_fall_back: bool
     units: TokenUnits | None
     passed_names: tuple[str, ...]
     heads: dict[ClientHeaders, RequestHead]
@@ -136,6 +139,7 @@ def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Pl
         tuple(mark for mark in marks if mark not in NEVER_IN_PLAIN),
         passing.read,
         state.routing.price,
+        state.routing.price is None or may_fall_back(attempt.model),
         token_units(state.routing.price),
         passing.names,
         {(): head},
