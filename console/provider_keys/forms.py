@@ -112,7 +112,7 @@ class ProviderKeyForm(forms.Form):
         self.fields["own_account"] = forms.BooleanField(
             required=False,
             label="No other project uses this account",
-            help_text="Requests may then name files that were uploaded elsewhere.",
+            help_text="Requests may then name files, responses, vector stores and so on that were made elsewhere.",
             initial=row.own_account if row else False,
         )
         for name, (label, help_text) in _OBJECTS.items():

@@ -15,13 +15,12 @@ from gateway.errors import ModelNotAllowedError
 from gateway.guardrails.checks import checks_of
 from gateway.pipeline.context import NativeRequest, RequestContext, RequestState
 from gateway.pipeline.guard_input import findings_of, note_findings
-from gateway.pipeline.keeping import NOTED, keeps, not_kept
+from gateway.pipeline.keeping import keepers, keeps, not_kept
 from gateway.pipeline.parse import parse
 from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.kept_fields import references_of
 from gateway.protocol.wire import AUTO, LazyFields, Name, explain
-from gateway.selectors import keepers_of
 from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
@@ -29,6 +28,8 @@ from gateway.surfaces.messages.surface import SURFACE as MESSAGES
 from gateway.surfaces.native_only import NativeOnlySurface
 from gateway.surfaces.operations import embeddings, images, moderations
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
+from gateway.worker.current import on_loop
+from integrations.providers.given import Given
 
 # More than any vendor takes (https://platform.claude.com/docs/en/build-with-claude/batch-processing: 100,000).
 MAX_REQUESTS = 100_000
@@ -96,7 +97,7 @@ class RequestChecks:
     def __init__(self, state: RequestState, place: Place) -> None:
         self._state, self._place = state, place
         self._ids: set[str] = set()
-        self._files: dict[str, frozenset[int | None]] = {}
+        self._known: dict[Given, frozenset[int | None]] = {}
         self.endpoint = ""
         self.models: list[str] = []
         guardrails = state.snapshot.settings.guardrails
@@ -200,11 +201,10 @@ class RequestChecks:
         """Refuses what another project may have had the provider keep, as for a single request."""
         credentials = self._place.credentials
         named = () if credentials.own_account else references_of(body, SURFACES[self.endpoint].operation)
-        found = [one for one in named if one.kind in NOTED]
-        if files := {one.id for one in found} - self._files.keys():
-            self._files.update(keepers_of(self._state.snapshot.project_id, files))
-        for reference in found:
-            if not keeps(credentials, reference, self._files):
+        if unasked := [one for one in named if one.given not in self._known]:
+            self._known |= on_loop(lambda runtime: keepers(runtime, self._state.snapshot, unasked))
+        for reference in named:
+            if not keeps(credentials, reference, self._known):
                 raise not_kept(reference._replace(field=f"{field}.{reference.field}"))
 
     def _guard(self, body: bytes) -> None:

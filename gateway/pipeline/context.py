@@ -21,6 +21,7 @@ from gateway.surfaces.chat.surface import CHAT
 from integrations.health.targets import Target
 from integrations.pricing.cost import Cost, Price, known_cost
 from integrations.providers.base import NO_MEDIA, Adapter, Credentials, Media
+from integrations.providers.given import NOTHING_GIVEN, Given
 from integrations.providers.usage import Usage
 from prompts.selectors import PromptVersionRecord
 
@@ -95,6 +96,10 @@ class Attempt(msgspec.Struct, frozen=True):
     sent_model: str = ""
     own_prices: Mapping[str, Price] | None = None
 
+    def as_first(self) -> Attempt:
+        """Returns the attempt as the first choice, after those before it have turned out to be none."""
+        return msgspec.structs.replace(self, is_fallback=False, is_other=False, crosses_vendor=False)
+
     def price_in(self, snapshot: ProjectSnapshot) -> Price | None:
         """Returns the price of the attempt: the deployment's own or else that of the price list; None if it is
         unknown."""
@@ -148,13 +153,13 @@ class FailedCall(msgspec.Struct, frozen=True):
 class RoutingState(msgspec.Struct):
     """The provider and model of the latest attempt, with the attempts that failed before it.
 
-    `answered` is the model that the vendor had answer in place of `model`, empty where it is the same.
-    `limited_id` is the integration of the latest attempt whose use is counted, None where it is not.
-    `attempt_warnings` name what the adapter left out of the latest request. `called_at` is the start of the latest call
-    (`perf_counter`), `served_seconds` the duration of the call that answers, None while no call has. `stream_error` is
-    the kind of failure that broke a stream after its first output. `is_written` is True once the transport has written
-    the request of the latest call, which its provider may then bill. `failed_costs` belong to the failed attempts that
-    are billed, None for one without a price; `media` are fetched files by address.
+    `answered` is the model that the vendor had answer in place of `model`, empty where it is the same. `limited_id` is
+    the integration of the latest attempt whose use is counted, None where it is not. `attempt_warnings` name what the
+    adapter left out of the latest request. `called_at` is the start of the latest call (`perf_counter`),
+    `served_seconds` the duration of the call that answers, None while no call has. `stream_error` is the kind of
+    failure that broke a stream after its first output. `is_written` is True once the transport has written the request
+    of the latest call, which its provider may then bill; `credentials` are that call's. `failed_costs` belong to the
+    failed attempts that are billed, None for one without a price; `media` are fetched files by address.
     """
 
     provider: str = ""
@@ -171,6 +176,7 @@ class RoutingState(msgspec.Struct):
     called_at: float = 0.0
     served_seconds: float | None = None
     is_written: bool = False
+    credentials: Credentials | None = None
     stream_error: str = ""
     failed: tuple[AttemptRecord, ...] = ()
     failed_costs: tuple[Cost | None, ...] = ()
@@ -182,7 +188,7 @@ class AnswerState(msgspec.Struct):
 
     `first_output` is the time of the first output (`perf_counter`), 0.0 before it; `parts` are the pieces of the body
     as chat completions, or, if `is_native`, in the client's own protocol. `recorded` is what the record keeps in their
-    place, None for the parts themselves.
+    place, None for the parts themselves. `given` is what the answer has given out of what the provider keeps.
     """
 
     finish_reason: str = ""
@@ -194,6 +200,7 @@ class AnswerState(msgspec.Struct):
     contract_violation: bool = False
     is_native: bool = False
     recorded: bytes | None = None
+    given: tuple[Given, ...] = NOTHING_GIVEN
 
 
 _NO_PROMPT, _CLIENT, NO_LIMITS, _CACHE_SKIPPED = PromptUse(), Origin(), LimitUse(), CacheUse()
@@ -275,6 +282,7 @@ class RequestState(msgspec.Struct):
         routing.provider = attempt.provider
         routing.model = attempt.model
         routing.deployment = attempt.deployment
+        routing.credentials = attempt.credentials
         routing.limited_id = attempt.target.integration_id if attempt.is_limited else None
         routing.attempt_warnings = ()
         routing.fallback_used = attempt.is_fallback or attempt.stands_in

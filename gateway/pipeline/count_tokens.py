@@ -57,7 +57,7 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
     attempts = select(context, runtime.health, state.headers.session_id or state.request_id)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)
-    attempts = await keeping(state, asked_body, attempts)
+    attempts = await keeping(runtime, state, asked_body, attempts)
     if has_limits(state):
         await admit_free(runtime, state)
     state.serve_from(attempts[0])

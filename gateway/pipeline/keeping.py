@@ -1,49 +1,65 @@
-"""Keeps requests to the files that their own project has had a provider keep.
+"""Keeps requests to what their own project has had a provider keep.
 
 Projects may share a provider's account, whose ids stand in logs and exports. A request goes only to integrations that
-keep for the project what it names, or whose account no other project uses.
+keep for the project what it names, or whose account no other project uses. Files are known by their uploads, what
+answers have given out by its notes (`gateway.runtime.kept_ids`). All else is made at the vendor alone, and nobody here
+can know for whom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 
 from django.db import DatabaseError, InterfaceError
 
 from core.errors import NotFoundError, ServiceUnavailableError
 from core.processes.database_threads import in_database_thread
+from core.redis.failures import REDIS_ERRORS
 from gateway.pipeline.context import Attempt, RequestState
-from gateway.protocol.kept_fields import Kept, Reference, may_name_file, references_of
+from gateway.protocol.kept_fields import Reference, references_of
+from gateway.runtime.runtime import Runtime
 from gateway.selectors import keepers_of
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.providers.base import Credentials
+from integrations.providers.given import Given, Kept
+from integrations.providers.native import native_adapter
 
 _MAX_KNOWN = 5000
 _SHOWN_CHARACTERS = 100
-# What the gateway notes as it is made. The ids of all else are given out in answers or made at the vendor, nobody has
-# noted them, and a refusal would end conversations that are the project's own.
-NOTED = frozenset({Kept.FILE})
-Keepers = frozenset[int | None]
+_GIVEN_OUT = frozenset({Kept.RESPONSE, Kept.ITEM, Kept.CONTAINER, Kept.AUDIO})
+Keepers = Mapping[Given, frozenset[int | None]]
 
 
-async def keeping(state: RequestState, body: bytes, attempts: list[Attempt]) -> list[Attempt]:
+async def keeping(runtime: Runtime, state: RequestState, body: bytes, attempts: list[Attempt]) -> list[Attempt]:
     """Returns the attempts at integrations whose account keeps for the project what the client's `body` names. Raises
     NotFoundError (404) where none does."""
-    if not may_name_file(body):
+    if all(one.credentials.own_account for one in attempts):
         return attempts
-    references = [one for one in references_of(body, state.surface.operation) if one.kind in NOTED]
-    if references and not all(attempt.credentials.own_account for attempt in attempts):
-        known = await _known(state.snapshot, references)
-        for reference in references:
-            attempts = [one for one in attempts if keeps(one.credentials, reference, known)]
-            if not attempts:
-                raise not_kept(reference)
-    return attempts
+    operation = state.surface.operation
+    references = references_of(body, operation)
+    if not references:
+        return attempts
+    known = await keepers(runtime, state.snapshot, references)
+    first = attempts[0]
+    for reference in references:
+        attempts = [
+            one
+            for one in attempts
+            if keeps(one.credentials, reference, known) or not _reads(one.provider, operation, reference)
+        ]
+        if not attempts:
+            raise not_kept(reference)
+    return attempts if attempts[0] is first else [attempts[0].as_first(), *attempts[1:]]
 
 
-def keeps(credentials: Credentials, reference: Reference, known: dict[str, Keepers]) -> bool:
-    """Returns whether a request of the project may name it to the provider. `known` are the keepers of files."""
-    return credentials.own_account or credentials.integration_id in known.get(reference.id, ())
+def _reads(provider: str, operation: str, reference: Reference) -> bool:
+    """Returns whether the provider gets the item's id: a chat completion in its place leaves the item out."""
+    return reference.kind is not Kept.ITEM or native_adapter(provider, operation) is not None
+
+
+def keeps(credentials: Credentials, reference: Reference, known: Keepers) -> bool:
+    """Returns whether a request of the project may name it to the provider."""
+    return credentials.own_account or credentials.integration_id in known.get(reference.given, ())
 
 
 def not_kept(reference: Reference) -> NotFoundError:
@@ -55,16 +71,37 @@ def not_kept(reference: Reference) -> NotFoundError:
     )
 
 
-async def _known(snapshot: ProjectSnapshot, references: Iterable[Reference]) -> dict[str, Keepers]:
-    """Returns the integrations that keep the files among the references. Those that the snapshot does not know are
-    looked up, as a key is that it does not know."""
+async def keepers(runtime: Runtime, snapshot: ProjectSnapshot, references: Collection[Reference]) -> Keepers:
+    """Returns the integrations that keep for the project what is referred to. Raises ServiceUnavailableError (503)
+    while that cannot be looked up."""
+    files = {one.id for one in references if one.kind is Kept.FILE}
+    given_out = {one.given for one in references if one.kind in _GIVEN_OUT}
+    known: dict[Given, frozenset[int | None]] = {}
+    if files:
+        found = await _keepers_of(snapshot, files)
+        known |= {Given(Kept.FILE, one): found[one] for one in files if one in found}
+    if given_out:
+        try:
+            known |= await runtime.kept_ids.keepers(snapshot.id_text, given_out)
+        except REDIS_ERRORS as error:
+            raise _unknown("What the project may name") from error
+    return known
+
+
+async def _keepers_of(snapshot: ProjectSnapshot, asked: set[str]) -> Mapping[str, frozenset[int | None]]:
+    """Returns the integrations that keep the files. Those that the snapshot does not know are looked up, as a key is
+    that it does not know."""
     files = snapshot.kept_files
-    asked = {one.id for one in references} - files.keys()
-    if asked:
+    unknown = asked - files.keys()
+    if unknown:
         if len(files) >= _MAX_KNOWN:
             files.clear()
         try:
-            files.update(await in_database_thread(keepers_of, snapshot.project_id, asked))
+            files.update(await in_database_thread(keepers_of, snapshot.project_id, unknown))
         except (DatabaseError, InterfaceError) as error:
-            raise ServiceUnavailableError("The files of the project cannot be looked up now; try again") from error
+            raise _unknown("The files of the project") from error
     return files
+
+
+def _unknown(what: str) -> ServiceUnavailableError:
+    return ServiceUnavailableError(f"{what} cannot be looked up now; try again", headers={"retry-after": "1"})

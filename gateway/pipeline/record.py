@@ -54,12 +54,21 @@ def record(runtime: Runtime, state: RequestState) -> None:
         runtime.health.use.note(number, tokens=tokens - estimated_tokens(len(state.body)))
     if state.slot is not None:
         runtime.inflight.end(state.slot)
+    if state.answer.given:
+        _note_given(runtime, state)
     if state.prompt.rollout_id:
         runtime.open_requests.end(state)
     if state.limits.reservation is not None:
         # The record comes first: a worker that dies in between leaves a record without a count, which is
         # noticed, and never a count without a record.
         settle(runtime.limiter, state.limits.reservation, entry.record)
+
+
+def _note_given(runtime: Runtime, state: RequestState) -> None:
+    """Has the project keep the right to name what the answer has given out."""
+    credentials = state.routing.credentials
+    if credentials is not None and not credentials.own_account:
+        runtime.kept_ids.note(state.snapshot.id_text, credentials.integration_id, state.answer.given)
 
 
 def _entry_of(state: RequestState) -> SpoolEntry:

@@ -76,7 +76,7 @@ def _note_completion(state: RequestState, completion: ParsedResponse) -> None:
     answer.finish_reason = completion.finish_reason
     answer.usage = completion.usage
     note_answered(state, completion.model)
-    answer.recorded = completion.recorded
+    answer.recorded, answer.given = completion.recorded, completion.given
     if completion.usage is None:
         # What such an operation costs is not counted in tokens, and the price list has no other units.
         answer.usage, state.routing.price = Usage(), None
@@ -153,7 +153,7 @@ class StreamedAnswer:
                 await self._relay(stream)
             finally:
                 # The usage is noted even when the client has left the stream.
-                self._answer.usage = stream.translator.usage
+                self._answer.usage, self._answer.given = stream.translator.usage, stream.translator.given
                 note_answered(self._state, stream.translator.model)
                 stream.response.close()
             await self._finish(context, stream)

@@ -179,7 +179,7 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
     attempts = select(context, runtime.health, state.headers.session_id or state.request_id)
     if state.key.is_restricted:
         attempts = permitted(state.key, request.model, attempts)
-    attempts = await keeping(state, asked_body, attempts)
+    attempts = await keeping(runtime, state, asked_body, attempts)
     if state.limits is NO_LIMITS and has_limits(state):  # A plan may have admitted it.
         await admit(runtime, context, state, attempts)
     ttl = context.snapshot.settings.cache_ttl_seconds

@@ -10,31 +10,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from core.errors import ValidationError
 from integrations.providers.common.search import find
-
-
-class Kept(StrEnum):
-    """What an id stands for."""
-
-    FILE = "file"
-    RESPONSE = "response"
-    ITEM = "item of a response"
-    CONVERSATION = "conversation"
-    CONTAINER = "container"
-    STORE = "vector store"
-    CACHE = "cached content"
-    PROMPT = "stored prompt"
-    ASSET = "object"
+from integrations.providers.given import Given, Kept
 
 
 class Reference(NamedTuple):
     kind: Kept
     id: str
     field: str
+
+    @property
+    def given(self) -> Given:
+        return Given(self.kind, self.id)
 
 
 FIELDS: Final[Mapping[str, Kept]] = {
@@ -55,7 +45,8 @@ FIELDS: Final[Mapping[str, Kept]] = {
     **dict.fromkeys(("conversation.id",), Kept.CONVERSATION),
     **dict.fromkeys(("container.id",), Kept.CONTAINER),
     **dict.fromkeys(("prompt.id",), Kept.PROMPT),
-    **dict.fromkeys(("audio.id", "voice.id"), Kept.ASSET),
+    **dict.fromkeys(("audio.id",), Kept.AUDIO),
+    **dict.fromkeys(("voice.id",), Kept.ASSET),
 }
 """The kinds by the name of the field, with the name of its object before it where it needs one."""
 MARKS: Final = (
@@ -66,8 +57,8 @@ MARKS: Final = (
     *(b'"audio"', b'"voice"'),
 )
 """Byte strings, one of which is in every body that has one of the fields, unless it is written with escapes."""
-# Only Responses have these objects, and items that stand for others by their ids.
-_MARKS_OF_RESPONSES = (b'"id"',)
+# Only Responses have stored prompts, and items that stand for others by their ids.
+_MARK_OF_PROMPTS, _ITEMS, _MARK_OF_ITEMS = b'"prompt"', "input", b'"id"'
 _RESPONSES = "responses"
 # A backslash that is itself escaped stands for itself.
 _ESCAPED, _ESCAPED_LETTER = b"\\u00", re.compile(rb"(?<!\\)(?:\\\\)*\\u00[4-7]")
@@ -90,10 +81,13 @@ _FREE = frozenset(
 # Google's own address of a file of its Files API; others are addresses of the web or of a bucket.
 _GOOGLES_FILE = re.compile(r"(?:https?://[^/]*googleapis\.com/(?:.*/)?)?files/[^/?#]+", re.IGNORECASE)
 _URIS = frozenset({"file_uri", "fileUri"})
-# Anthropic's own skills have names that everybody knows.
-_PUBLIC = ("skill_id", "anthropic")
+# The vendors' own skills have names that everybody knows: those of Anthropic by their type, those of OpenAI by the name
+# (https://developers.openai.com/api/docs/guides/tools-skills).
+_SKILL, _OF_ANTHROPIC, _OF_OPENAI = "skill_id", "anthropic", "openai-"
 # The gateway makes items of other protocols' answers, whose ids no provider knows (`surfaces.responses.response`).
 _OWN_ITEM = re.compile(r"[a-z]+_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}_[0-9]+")
+_OF_A_PARENT = frozenset(name.rpartition(".")[2] for name in FIELDS if "." in name)
+_OF_A_STUB = frozenset({"id", "type"})
 _MAX_ID_CHARACTERS = 2000
 
 
@@ -106,36 +100,30 @@ class _Object(tuple[tuple[str, Any], ...]):
         return [value for key, value in self if key == name and isinstance(value, str)]
 
 
-def may_name_kept(body: bytes, operation: str) -> bool:
-    """Returns False for a body that names nothing that a provider keeps, which almost all bodies are."""
+_CONTAINERS = (_Object, list)
+
+
+def may_name_kept(body: bytes) -> bool:
+    """Returns False for a body that has none of the fields, which almost all bodies are."""
     for mark in MARKS:
         if find(body, mark) >= 0:
             return True
-    if operation == _RESPONSES:
-        for mark in _MARKS_OF_RESPONSES:
-            if find(body, mark) >= 0:
-                return True
     return find(body, _ESCAPED) >= 0 and _ESCAPED_LETTER.search(body) is not None
-
-
-def may_name_file(body: bytes) -> bool:
-    """Returns False for a body that names no file: it takes four searches, where all kinds take thirty."""
-    return (
-        find(body, b"ile_") >= 0
-        or find(body, b"fileUri") >= 0
-        or find(body, b"FileIds") >= 0
-        or (find(body, _ESCAPED) >= 0 and _ESCAPED_LETTER.search(body) is not None)
-    )
 
 
 def references_of(body: bytes, operation: str) -> list[Reference]:
     """Returns what a request names of what a provider keeps. A body that is no JSON names nothing. Raises
     ValidationError (400) for one that is nested too deeply."""
-    if not may_name_kept(body, operation):
+    in_responses = operation == _RESPONSES
+    has_fields = may_name_kept(body) or (in_responses and find(body, _MARK_OF_PROMPTS) >= 0)
+    if not has_fields and not (in_responses and find(body, _MARK_OF_ITEMS) >= 0):
         return []
     try:
         fields = json.loads(body, object_pairs_hook=_Object, parse_int=float)
-        return list(dict.fromkeys(_found(fields, "", "", operation == _RESPONSES)))
+        if not has_fields and isinstance(fields, _Object):
+            # An agent's request has many tools beside its items.
+            fields = _Object(pair for pair in fields if pair[0] == _ITEMS)
+        return list(dict.fromkeys(_found(fields, "", "", in_responses)))
     except RecursionError:
         raise ValidationError("The request is nested too deeply") from None
     except ValueError:
@@ -144,39 +132,54 @@ def references_of(body: bytes, operation: str) -> list[Reference]:
 
 def _found(value: Any, path: str, parent: str, in_responses: bool) -> Iterator[Reference]:
     if isinstance(value, _Object):
-        if in_responses and path.startswith("input"):
-            yield from _item(value, path)
-        types = set(value.texts("type"))
-        is_echo = bool(types) and types <= _ECHOES
-        for name, inner in value:
-            where = f"{path}.{name}" if path else name
-            kind = None if is_echo else FIELDS.get(name) or FIELDS.get(f"{parent}.{name}")
-            if kind is not None and not (name == _PUBLIC[0] and types == {_PUBLIC[1]}):
-                yield from _named(kind, inner, name, where)
-            # The arguments of a call are an object, and the items of a response a list.
-            if name not in _FREE and not (name == "input" and isinstance(inner, _Object)):
-                yield from _found(inner, where, name, in_responses)
+        yield from _found_in_object(value, path, parent, in_responses)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _found(inner, f"{path}[{index}]", parent, in_responses)
+            if isinstance(inner, _CONTAINERS):
+                yield from _found(inner, f"{path}[{index}]", parent, in_responses)
+
+
+def _found_in_object(value: _Object, path: str, parent: str, in_responses: bool) -> Iterator[Reference]:
+    types = value.texts("type")
+    if in_responses and path.startswith(_ITEMS):
+        yield from _item(value, types, path)
+    is_echo = bool(types) and _ECHOES.issuperset(types)
+    for name, inner in value:
+        kind = None if is_echo else FIELDS.get(name)
+        if name in _OF_A_PARENT and not is_echo:
+            kind = FIELDS.get(f"{parent}.{name}")
+        if kind is None and not isinstance(inner, _CONTAINERS):
+            continue
+        where = f"{path}.{name}" if path else name
+        if kind is not None and not (name == _SKILL and types and all(one == _OF_ANTHROPIC for one in types)):
+            yield from _named(kind, inner, name, where)
+        # The arguments of a call are an object, and the items of a response a list.
+        if name not in _FREE and not (name == _ITEMS and isinstance(inner, _Object)):
+            yield from _found(inner, where, name, in_responses)
 
 
 def _named(kind: Kept, value: Any, name: str, where: str) -> Iterator[Reference]:
     for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, str) and one and (name not in _URIS or _GOOGLES_FILE.fullmatch(one)):
+        if isinstance(one, str) and one and not _is_public(name, one):
             yield Reference(kind, one[:_MAX_ID_CHARACTERS], where)
 
 
-def _item(value: _Object, path: str) -> Iterator[Reference]:
+def _is_public(name: str, value: str) -> bool:
+    if name in _URIS:
+        return _GOOGLES_FILE.fullmatch(value) is None
+    return name == _SKILL and value.startswith(_OF_OPENAI)
+
+
+def _item(value: _Object, types: list[str], path: str) -> Iterator[Reference]:
     """Yields the item that an object stands for: one of an id alone, reasoning without its text that only the vendor
     reads, or an image without its bytes."""
-    names, types = {name for name, _ in value}, set(value.texts("type"))
-    stands = (
-        names <= {"id", "type"}
-        or "item_reference" in types
+    ids = value.texts("id")
+    stands = ids and (
+        "item_reference" in types
         or ("reasoning" in types and not any(value.texts("encrypted_content")))
         or ("image_generation_call" in types and not any(value.texts("result")))
+        or all(name in _OF_A_STUB for name, _ in value)
     )
-    for one in value.texts("id") if stands else ():
+    for one in ids if stands else ():
         if not _OWN_ITEM.fullmatch(one):
             yield Reference(Kept.ITEM, one[:_MAX_ID_CHARACTERS], f"{path}.id")

@@ -15,6 +15,7 @@ from core.processes.database_threads import in_database_thread
 from gateway.cache.store import ResponseCache
 from gateway.limits.limiter import Limiter
 from gateway.runtime.deadlines import Deadlines
+from gateway.runtime.kept_ids import KeptIds
 from gateway.runtime.open_requests import OpenRequests
 from gateway.runtime.readiness import Readiness
 from gateway.runtime.traced_requests import TracedRequests
@@ -66,6 +67,7 @@ class Runtime:
     traced_requests: TracedRequests
     limiter: Limiter
     cache: ResponseCache
+    kept_ids: KeptIds
     deadlines: Deadlines
     readiness: Readiness
     judge: Judge
@@ -93,6 +95,7 @@ class Runtime:
         await self.health.close()
         await self.limiter.close()
         await self.cache.close()
+        await self.kept_ids.close()
         await self.media.close()
         await self.transport.close()
         await self.uploads.close()

@@ -24,6 +24,7 @@ from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder
 from gateway.models import StoredObject
 from gateway.runtime.deadlines import Deadlines
+from gateway.runtime.kept_ids import KeptIds
 from gateway.runtime.open_requests import OpenRequests
 from gateway.runtime.readiness import Readiness
 from gateway.runtime.runtime import Runtime
@@ -102,6 +103,7 @@ def _start() -> Runtime:
         cache=ResponseCache(
             settings.REDIS_URL, max_bytes=settings.CACHE_ANSWER_BYTES, timeout=settings.CACHE_REDIS_SECONDS
         ),
+        kept_ids=KeptIds(settings.REDIS_URL),
         deadlines=Deadlines.from_settings(),
         readiness=Readiness(draining, lambda: spool.has_room),
         judge=grade_overall,

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Literal, Protocol, runtime_checkable
 import msgspec
 
 from integrations.providers.errors import ProviderError
+from integrations.providers.given import NOTHING_GIVEN, Given
 from integrations.providers.usage import Usage
 
 
@@ -149,13 +150,14 @@ class UploadRequest(UpstreamRequest, frozen=True, kw_only=True):
 class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
     """A whole answer: `body` is the chat-completion JSON for the client (the provider's own bytes when nothing had to
     change), the other fields are for the record. `recorded` is what the record keeps in place of a body that nobody
-    reads (vectors, audio), None for the body itself."""
+    reads (vectors, audio), None for the body itself. `given` is what a client that gets the answer may name later."""
 
     body: bytes
     model: str
     finish_reason: str
     usage: Usage | None
     recorded: bytes | None = None
+    given: tuple[Given, ...] = NOTHING_GIVEN
 
 
 # The class is a msgspec struct because one is made for each chunk of a stream.
@@ -174,12 +176,16 @@ class StreamTranslator(Protocol):
     """Translates the provider's bytes, cut anywhere, to events; one instance per attempt.
 
     Usage is never sent by `feed`: it is collected in `usage`, and the last chunk, from `closing()`, carries it once. A
-    caller that finds `usage` None at the end may set an estimate before `closing()`.
+    caller that finds `usage` None at the end may set an estimate before `closing()`. `given` is what the events so far
+    have given out of what the provider keeps, which may be there twice.
     """
 
     usage: Usage | None
     model: str
     finish_reason: str
+
+    @property
+    def given(self) -> tuple[Given, ...]: ...
 
     @property
     def has_plain(self) -> bool:

@@ -67,6 +67,7 @@ OTHERWISE = {
     "gateway/cache/store.py": 2,
     "gateway/limits/cluster.py": 1,
     "gateway/limits/limiter.py": 1,
+    "gateway/runtime/kept_ids.py": 1,
     "gateway/runtime/traced_requests.py": 1,
 }
 

@@ -30,7 +30,7 @@ from gateway.protocol.arrived import ArrivedRequest
 from gateway.protocol.client_ids import valid_id
 from gateway.protocol.headers import ClientHeaders, RequestHeaders, client_headers, read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.kept_fields import may_name_file
+from gateway.protocol.kept_fields import may_name_kept
 from gateway.protocol.plain import PlainRequest, plain_request
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields, convert_request, decode_request, is_plain, streams
 from gateway.runtime.runtime import Runtime
@@ -236,10 +236,11 @@ def _asked(surface: Surface, body: bytes, plans: Plans) -> Asked | None:
     Raises ValidationError."""
     if surface is CHAT:
         request = plain_request(body)
-        if request is None and (find(body, _VARIABLES) >= 0 or may_name_file(body)):
+        if request is None and (find(body, _VARIABLES) >= 0 or may_name_kept(body)):
             return None
         return Asked(request or decode_request(body), body, body)
-    if find(body, _TYPE) >= 0 or may_name_file(body):
+    # What names anything that a provider keeps is not plain.
+    if find(body, _TYPE) >= 0:
         return None
     fields = decoded(body)
     model = fields.get("model")

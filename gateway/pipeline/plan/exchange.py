@@ -166,6 +166,8 @@ class Exchange(msgspec.Struct):
             settle(runtime.limiter, self.admission.reservation, record)
         runtime.planned += 1
         self.client.answer(head, body)
+        if answer.given and not plan.attempt.credentials.own_account:
+            runtime.kept_ids.note(plan.snapshot.id_text, plan.attempt.credentials.integration_id, answer.given)
 
     def _head(self, length: int) -> bytes:
         """Returns the lines of the answer's headers, and the empty line behind them."""

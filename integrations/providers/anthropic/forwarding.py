@@ -34,10 +34,12 @@ from integrations.providers.base import (
 from integrations.providers.common.forwarder import Forwarder
 from integrations.providers.common.forwarding import framed, frames, with_model
 from integrations.providers.common.odd_usage import despite_usage
+from integrations.providers.common.search import find
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DialectStream, Parser
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import ProviderError
+from integrations.providers.given import Given, Kept, given, given_in_object
 
 _decode = despite_usage(lenient(msgspec.json.Decoder(Message).decode))
 _decode_usual = msgspec.json.Decoder(Message).decode
@@ -46,6 +48,8 @@ _USUAL_ENDS = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "lengt
 _decode_event = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 _decode_conforming = msgspec.json.Decoder(Event).decode
 _DELTA_BEGINS = b"event: content_block_delta\ndata: "
+# A request with this field, also without an id, lets the next one name its answer.
+_COMPARES = b'"diagnostics"'
 _NO_REQUEST = ChatRequest("", False, b"{}", {})
 
 
@@ -63,7 +67,9 @@ class MessagesForwarder(Forwarder):
         return _parsed(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return MessagesRelay(model=request.model, provider=self.provider, redact=self._dialect.redact)
+        relay = MessagesRelay(model=request.model, provider=self.provider, redact=self._dialect.redact)
+        relay.may_compare = find(request.body, _COMPARES) >= 0
+        return relay
 
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         try:
@@ -117,7 +123,13 @@ def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedRespon
         raise unusable("the answer holds no content", provider=provider)
     usage = usage_in(message, request.model)
     finish = _finish(message.stop_reason, message.content, provider=provider)
-    return ParsedResponse(body, message.model or request.model, finish, usage)
+    found = _given_in(message, may_compare=find(request.body, _COMPARES) >= 0)
+    return ParsedResponse(body, message.model or request.model, finish, usage, given=found)
+
+
+def _given_in(message: Message, *, may_compare: bool) -> tuple[Given, ...]:
+    found = given_in_object(Kept.CONTAINER, message.container)
+    return found + given(Kept.RESPONSE, message.id) if may_compare else found
 
 
 class MessagesRelay(DialectStream[ServerSentEvent]):
@@ -125,7 +137,7 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
 
     has_plain = True
 
-    __slots__ = ("_blocks", "_counts", "_is_counted", "_stop_reason", "_tools", "_turn")
+    __slots__ = ("_blocks", "_counts", "_is_counted", "_stop_reason", "_tools", "_turn", "may_compare")
 
     def __init__(
         self,
@@ -142,6 +154,7 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
         self._blocks = 0
         self._turn = Turn(model)
         self._tools = False
+        self.may_compare = False
 
     def _plain_text(self, data: bytes) -> str:
         event = self._parser.single(data, _DELTA_BEGINS)
@@ -181,6 +194,7 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
             case "message_start" if read.message is not None:
                 self.model = read.message.model or self.model
                 self._count(read.message.usage)
+                self.given += _given_in(read.message, may_compare=self.may_compare)
             case "content_block_start" if read.content_block is not None:
                 self._blocks += 1
                 self._tools = self._tools or read.content_block.type == "tool_use"
@@ -189,6 +203,7 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
             case "message_delta":
                 if read.delta is not None:
                     self._stop_reason = read.delta.stop_reason or self._stop_reason
+                    self.given += given_in_object(Kept.CONTAINER, read.delta.container)
                     if read.delta.stop_reason == "refusal":
                         self._turn.note(read.delta.stop_details)
                 self._count(read.usage)

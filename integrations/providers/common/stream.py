@@ -16,6 +16,7 @@ from integrations.providers.common.redaction import scrub
 from integrations.providers.common.sse import UnreadableStreamError
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
+from integrations.providers.given import NOTHING_GIVEN
 from integrations.providers.usage import Usage
 
 DONE = b"[DONE]"
@@ -65,6 +66,7 @@ class DialectStream(ABC, Generic[Event]):
         "_redact",
         "_seen",
         "finish_reason",
+        "given",
         "model",
         "provider",
         "usage",
@@ -77,6 +79,7 @@ class DialectStream(ABC, Generic[Event]):
         self.provider = provider
         self.finish_reason = ""
         self.usage: Usage | None = None
+        self.given = NOTHING_GIVEN
         self._parser = parser
         self._redact = redact
         self._failure: ProviderError | None = None

@@ -23,6 +23,7 @@ from integrations.providers.base import (
 )
 from integrations.providers.common.search import find
 from integrations.providers.errors import ProviderError, UnsupportedParameterError
+from integrations.providers.given import Given
 from integrations.providers.openai.shapes import made_up_id
 from integrations.providers.usage import Usage
 
@@ -226,6 +227,10 @@ class FunctionStream:
     @model.setter
     def model(self, model: str) -> None:
         self._stream.model = model
+
+    @property
+    def given(self) -> tuple[Given, ...]:
+        return self._stream.given
 
     @property
     def finish_reason(self) -> str:

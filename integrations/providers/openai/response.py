@@ -12,6 +12,7 @@ from integrations.providers.common.failures import failure_in_body, is_status_al
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.common.usage import completed_usage, read_usage
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.given import NOTHING_GIVEN, Kept, given, given_in_object
 from integrations.providers.openai.finish import failure_of, finish_reason
 from integrations.providers.openai.shapes import (
     COMPLETION,
@@ -54,11 +55,13 @@ def conforming(body: bytes) -> ParsedResponse | None:
     for choice in completion.choices:
         if not _conforms(choice):
             return None
+    audio = completion.choices[0].message.audio
     return ParsedResponse(
         body=body,
         model=completion.model,
         finish_reason=completion.choices[0].finish_reason,
         usage=_usage(counts, completion.service_tier),
+        given=NOTHING_GIVEN if audio is None else given(Kept.AUDIO, audio.id),
     )
 
 
@@ -120,6 +123,7 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
         model=answer["model"],
         finish_reason=answer["choices"][0]["finish_reason"],
         usage=usage,
+        given=given_in_object(Kept.AUDIO, answer["choices"][0]["message"].get("audio")),
     )
 
 

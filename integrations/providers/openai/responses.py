@@ -20,6 +20,7 @@ from integrations.providers.base import (
 from integrations.providers.common.endpoints import Endpoint
 from integrations.providers.common.forwarder import Forwarder
 from integrations.providers.common.forwarding import framed, with_model
+from integrations.providers.common.search import find
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DONE, DialectStream
 from integrations.providers.errors import FailureKind, ProviderError
@@ -37,6 +38,8 @@ from integrations.providers.openai.responses_shapes import (
     decode_response,
     failure_in,
     finish_reason,
+    given_in,
+    given_in_item,
     reported_failure,
     usage_of,
 )
@@ -56,6 +59,8 @@ _PARAMETERS = frozenset(
     }
 )
 _CHAT_PATH = "/chat/completions"
+# A request with this field, also without an id, lets the next one name its answer.
+_COMPARES = b"comparison_response_id"
 _TEXT_BEGINS = b"event: response.output_text.delta\ndata: "
 _decode_conforming = msgspec.json.Decoder(Event).decode
 _TEXTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
@@ -97,13 +102,16 @@ class ResponsesForwarder(Forwarder):
             raise _unusable("the answer holds no output", self.provider)
         finish = finish_reason(response, called_tools=calls_tools(response.output))
         model = response.model if isinstance(response.model, str) else request.model
-        return ParsedResponse(body, model, finish, usage_of(response))
+        found = given_in(response, may_compare=find(request.body, _COMPARES) >= 0)
+        return ParsedResponse(body, model, finish, usage_of(response), given=found)
 
     # The function itself: a method would be one more call.
     conforming = staticmethod(conforming)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return ResponsesRelay(model=request.model, provider=self.provider, redact=self._dialect.redact)
+        relay = ResponsesRelay(model=request.model, provider=self.provider, redact=self._dialect.redact)
+        relay.may_compare = find(request.body, _COMPARES) >= 0
+        return relay
 
     def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
         return chat_frames(answer) if stream else chat_completion(answer)
@@ -128,11 +136,13 @@ class ResponsesRelay(DialectStream[ServerSentEvent]):
 
     has_plain = True
 
-    __slots__ = ("_calls_tools",)
+    __slots__ = ("_calls_tools", "_is_stored", "may_compare")
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         self._calls_tools = False
+        self._is_stored = True
+        self.may_compare = False
 
     def _plain_text(self, data: bytes) -> str:
         event = self._parser.single(data, _TEXT_BEGINS)
@@ -166,12 +176,15 @@ class ResponsesRelay(DialectStream[ServerSentEvent]):
             self._note(read.type, read.response)
         elif read.type == "response.output_item.done" and read.item is not None:
             self._calls_tools = self._calls_tools or calls_tools([read.item])
+            self.given += given_in_item(read.item, is_stored=self._is_stored)
         out.append(StreamEvent(framed(event), _is_output(read)))
 
     def _note(self, kind: str, response: Response) -> None:
         if isinstance(response.model, str):
             self.model = response.model
         self.usage = usage_of(response) or self.usage
+        self._is_stored = response.store is not False
+        self.given += given_in(response, may_compare=self.may_compare)
         if failure := failure_in(response, provider=self.provider):
             raise failure
         if kind in ENDS:

@@ -27,6 +27,7 @@ from integrations.providers.base import (
 from integrations.providers.common.parameters import THINKING_OFF
 from integrations.providers.common.search import find
 from integrations.providers.errors import ProviderError
+from integrations.providers.given import NOTHING_GIVEN
 from integrations.providers.openai.adapter import OpenAIAdapter
 from integrations.providers.openai.dialect import Dialect, is_one_of
 from integrations.providers.openai.request import BodyBuilder
@@ -113,7 +114,9 @@ class ResponsesAdapter(ResponsesForwarder):
 
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         answer = super()._parse(request, body)
-        return msgspec.structs.replace(answer, body=chat_completion(body, reasoning_format=self._form))
+        # The client of a chat completion learns no ids.
+        made = chat_completion(body, reasoning_format=self._form)
+        return msgspec.structs.replace(answer, body=made, given=NOTHING_GIVEN)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return ResponsesStream(

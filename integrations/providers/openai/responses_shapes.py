@@ -14,6 +14,7 @@ from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.common.usage import read_usage
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.given import NOTHING_GIVEN, Given, Kept, given
 from integrations.providers.usage import Usage
 
 # These codes of errors say more than the status 200 that they come with
@@ -37,8 +38,11 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 class Item(msgspec.Struct):
     type: str = ""
+    id: Any = None
     status: Any = None
     action: Any = None
+    container_id: Any = None
+    environment: Any = None
 
 
 class Incomplete(msgspec.Struct):
@@ -64,6 +68,8 @@ class _Counts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Response(msgspec.Struct):
+    id: Any = None
+    store: Any = None
     model: Any = None
     status: Any = None
     error: Any = None
@@ -81,6 +87,8 @@ class _Usual(msgspec.Struct):
     status: Literal["completed"]
     output: list[Item]
     usage: _Counts
+    id: Any = None
+    store: Any = None
     error: None = None
     service_tier: Any = None
     tool_usage: None = None
@@ -138,7 +146,28 @@ def conforming(body: bytes) -> ParsedResponse | None:
         if item.type not in _TEXTS:
             return None
     usage = _usage_in(response.usage, response.service_tier)
-    return None if usage is None else ParsedResponse(body, response.model, "stop", usage)
+    if usage is None:
+        return None
+    return ParsedResponse(body, response.model, "stop", usage, given=given_in(response))
+
+
+def given_in(response: Response | _Usual, *, may_compare: bool = False) -> tuple[Given, ...]:
+    """Returns what the response gives out. Of one that is not stored, later requests can name its containers, and
+    itself if they `may_compare` their use of the cache."""
+    is_stored = response.store is not False
+    found = given(Kept.RESPONSE, response.id) if is_stored or may_compare else NOTHING_GIVEN
+    for item in response.output or ():
+        found += given_in_item(item, is_stored=is_stored)
+    return found
+
+
+def given_in_item(item: Item, *, is_stored: bool) -> tuple[Given, ...]:
+    found = given(Kept.ITEM, item.id) if is_stored else NOTHING_GIVEN
+    if item.container_id is not None:
+        found += given(Kept.CONTAINER, item.container_id)
+    if isinstance(item.environment, dict):
+        found += given(Kept.CONTAINER, item.environment.get("container_id"))
+    return found
 
 
 def _documented(counts: dict[str, Any], service_tier: object) -> Usage | None:

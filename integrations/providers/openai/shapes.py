@@ -141,6 +141,10 @@ class ToolCall(msgspec.Struct):
     function: Function | None = None
 
 
+class Audio(msgspec.Struct):
+    id: Any = None
+
+
 class ChatCompletionMessage(msgspec.Struct):
     role: str
     content: str | None
@@ -149,6 +153,7 @@ class ChatCompletionMessage(msgspec.Struct):
     reasoning_content: Any = None
     reasoning: Any = None
     reasoning_details: Any = None
+    audio: Audio | None = None
 
 
 class Choice(msgspec.Struct):

@@ -16,10 +16,12 @@ from integrations.providers.common.stream import DONE, DialectStream
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.common.usage import completed_usage, read_usage, usage_object
 from integrations.providers.errors import ProviderError
+from integrations.providers.given import Kept, given_in_object
 from integrations.providers.openai.finish import failure_of, finish_reason
 from integrations.providers.openai.shapes import (
     CHUNK,
     Chunk,
+    Delta,
     PlainChunk,
     add_reasoning_content,
     flatten_content,
@@ -156,9 +158,13 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             data = named
         self._seen = True
         self.model = chunk.model or self.model
-        output = bool(delta.content) or delta.has_output()
+        output = bool(delta.content) or self._has_more(delta)
         self._has_output = output or self._has_output
         return StreamEvent(data, output, (delta.content or "") if choice.index == 0 else "")
+
+    def _has_more(self, delta: Delta) -> bool:
+        self.given += given_in_object(Kept.AUDIO, delta.audio)
+        return delta.has_output()
 
     def _rework(self, data: bytes) -> StreamEvent | None:
         """Returns the event for a chunk that ends something, carries usage or an error, or lacks a field; None when all
@@ -224,6 +230,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         reason = choice.get("finish_reason")
         choice["finish_reason"] = None
         output = has_output(delta)
+        self.given += given_in_object(Kept.AUDIO, delta.get("audio"))
         self._has_output = self._has_output or output
         if reason and (failure := failure_of(reason, self.provider, has_output=self._has_output)):
             raise failure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -42,12 +41,18 @@ def gemini(*parts: Body, **fields: Any) -> Body:
     return {"contents": [{"role": "user", "parts": [{"text": "Hi"}, *parts]}], **fields}
 
 
+def shell(environment: Body) -> Body:
+    return responses(tools=[{"type": "shell", "environment": environment}])
+
+
 def says(*parts: Body) -> Body:
     return {"role": "user", "content": [*parts]}
 
 
 _SOURCE = {"type": "document", "source": {"type": "file", "file_id": "file-1"}}
 _GOOGLES = "https://generativelanguage.googleapis.com/v1beta/files/abc"
+_SPOKEN = {"role": "assistant", "audio": {"id": "audio_1"}}
+_SKILLS = {"type": "container_auto", "skills": [{"type": "skill_reference", "skill_id": "skill_1"}]}
 _SEARCH = {"type": "file_search", "vector_store_ids": ["vs_1"]}
 
 NAMED: list[tuple[str, Body, str]] = [
@@ -91,6 +96,15 @@ NAMED: list[tuple[str, Body, str]] = [
     (_GEMINI, gemini({"fileData": {"fileUri": _GOOGLES}}), "contents[0].parts[1].fileData.fileUri"),
     (_GEMINI, gemini({"file_data": {"file_uri": _GOOGLES}}), "contents[0].parts[1].file_data.file_uri"),
     (_GEMINI, gemini(tools=[{"fileSearch": {"fileSearchStoreNames": ["s"]}}]), "tools[0].fileSearch."),
+    (
+        _CHAT,
+        {"model": "gpt-4o", "messages": [says(), _SPOKEN]},
+        "messages[1].audio.id",
+    ),
+    (_CHAT, chat(audio={"voice": {"id": "voice_1"}, "format": "wav"}), "audio.voice.id"),
+    (_RESPONSES, responses(comparison_response_id="resp_1"), "comparison_response_id"),
+    (_RESPONSES, shell({"type": "container_reference", "container_id": "cntr_1"}), "tools[0].environment.container_id"),
+    (_RESPONSES, shell(_SKILLS), "tools[0].environment.skills[0].skill_id"),
 ]
 
 
@@ -116,12 +130,8 @@ def ask(gateway: Gateway, path: str, body: Body | bytes) -> httpx2.Response:
     return gateway.client.post(f"/api/gateway/{path}", content=content, headers=headers)
 
 
-# Nobody notes yet what else a provider keeps.
-FILES = [case for case in NAMED if re.search(r"file_?ids?$|file_?uri$", case[2], re.IGNORECASE)]
-
-
-@pytest.mark.parametrize(("path", "body", "field"), FILES)
-def test_file__that_the_project_has_not_uploaded__is_not_found_and_not_sent(
+@pytest.mark.parametrize(("path", "body", "field"), NAMED)
+def test_id__that_the_project_has_not_got__is_not_found_and_not_sent(
     account: Account, path: str, body: Body, field: str
 ) -> None:
     gateway, script = account()
@@ -134,15 +144,8 @@ def test_file__that_the_project_has_not_uploaded__is_not_found_and_not_sent(
     assert not script.received
 
 
-@pytest.mark.parametrize(("path", "body", "field"), [case for case in NAMED if case not in FILES])
-def test_id__that_nobody_notes__is_passed_on(account: Account, path: str, body: Body, field: str) -> None:
-    gateway, _ = account()
-
-    assert ask(gateway, path, body).status_code != 404
-
-
-@pytest.mark.parametrize(("path", "body", "field"), FILES)
-def test_file__at_an_account_of_the_projects_own__is_passed_on(
+@pytest.mark.parametrize(("path", "body", "field"), NAMED)
+def test_id__at_an_account_of_the_projects_own__is_passed_on(
     account: Account, path: str, body: Body, field: str
 ) -> None:
     gateway, _ = account(own_account=True)
@@ -195,6 +198,8 @@ def test_file__of_the_project__is_named_by_it_and_by_nobody_else(account: Accoun
         (_GEMINI, gemini({"fileData": {"fileUri": "https://example.com/files/a.pdf"}})),
         (_GEMINI, gemini({"functionCall": {"name": "f", "args": {"file_id": "file-1"}}})),
         (_RESPONSES, responses({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"})),
+        (_RESPONSES, shell({"type": "container_auto", "skills": [{"skill_id": "openai-spreadsheets"}]})),
+        (_CHAT, chat(audio={"voice": "alloy", "format": "wav"}, modalities=["text", "audio"])),
         (
             _RESPONSES,
             responses(tools=[{"type": "function", "name": "f", "parameters": {"properties": {"file_id": {}}}}]),
@@ -207,8 +212,18 @@ def test_name__in_what_is_the_clients_own__is_no_id(account: Account, path: str,
     assert ask(gateway, path, body).status_code != 404
 
 
-def test_batch__whose_line_names_a_file_of_another_project__is_refused(service: GatewayService) -> None:
-    named = chat({"type": "file", "file": {"file_id": "file-1"}}, model="gpt-4o-mini")
+@pytest.mark.parametrize(
+    ("named", "field"),
+    [
+        (chat({"type": "file", "file": {"file_id": "file-1"}}), "messages[0].content[0].file.file_id"),
+        (chat({"type": "text", "text": "Hi"}, tools=[_SEARCH]), "tools[0].vector_store_ids"),
+        ({"model": "gpt-4o", "messages": [_SPOKEN]}, "messages[0].audio.id"),
+    ],
+)
+def test_batch__whose_line_names_what_is_another_projects__is_refused(
+    service: GatewayService, named: Body, field: str
+) -> None:
+    named = {**named, "model": "gpt-4o-mini"}
     with OpenAIBatches() as vendor:
         gateway = service.new_project(base_urls={"openai": vendor.base_url}, secret=KEY)
         files: Any = {"file": ("in.jsonl", jsonl(line("a"), line("b", body=named))), "purpose": (None, "batch")}
@@ -216,5 +231,5 @@ def test_batch__whose_line_names_a_file_of_another_project__is_refused(service: 
         refused = gateway.client.post("/api/gateway/v1/files", files=files, headers=gateway.headers)
 
         assert refused.status_code == 404
-        assert refused.json()["error"]["message"].startswith("line 2: body.messages[0].content[0].file.file_id: ")
+        assert refused.json()["error"]["message"].startswith(f"line 2: body.{field}: ")
         assert not vendor.files

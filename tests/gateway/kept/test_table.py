@@ -17,7 +17,8 @@ from google.genai import types as google
 from openai.types.chat import completion_create_params
 from openai.types.responses import response_create_params
 
-from gateway.protocol.kept_fields import FIELDS, MARKS, Kept, Reference, references_of
+from gateway.protocol.kept_fields import FIELDS, MARKS, Reference, references_of
+from integrations.providers.given import Kept
 
 _REQUESTS: Mapping[str, tuple[Any, ...]] = {
     "chat": (completion_create_params.CompletionCreateParamsNonStreaming,),

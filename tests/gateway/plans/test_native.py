@@ -337,3 +337,20 @@ def test_random_exchange__with_and_without_plans__is_the_same(
     ask()
 
     assert any(planned)
+
+
+@pytest.mark.parametrize(("is_stored", "status"), [(True, 200), (False, 404)])
+def test_response__that_a_plan_answers__is_named_later_if_its_provider_keeps_it(
+    gateway: Gateway, plans: PlansService, *, is_stored: bool, status: int
+) -> None:
+    answered(gateway, RESPONSES, id=f"resp_{is_stored}", store=is_stored)
+    before = plans.planned[0]
+
+    def asked(**fields: Any) -> int:
+        body = RESPONSES.encoded(model="openai/gpt-5-codex", **fields)
+        url = f"{plans.base_url(plans.ports[0])}{RESPONSES.path}"
+        return plans.client.post(url, content=body, headers=gateway.headers).status_code
+
+    assert asked() == 200
+    assert plans.planned[0] == before + 1
+    assert asked(previous_response_id=f"resp_{is_stored}") == status

@@ -1,0 +1,153 @@
+"""The ids that answers have given out of what providers keep, noted in Redis for the project that got the answer.
+
+A later request may name them, and those of no other project (`gateway/pipeline/keeping.py`). A worker notes them in the
+background once an answer is on its way; no answer waits for Redis, and none fails with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from core.processes.background_tasks import watch
+from core.redis.clients import background_client
+from core.redis.failures import REDIS_ERRORS, reason
+from integrations.providers.given import Given
+
+logger = logging.getLogger("gateway.kept_ids")
+
+# OpenAI keeps responses for 30 days, and no vendor keeps a container longer.
+_DAYS = 31
+_DAY_SECONDS = 86_400
+# What is given out within so many seconds is noted together: commands for each answer would take longer than the rest.
+_GATHER_SECONDS = 0.02
+# The note of another worker may still be under way.
+_AGAIN_SECONDS = 0.2
+_ANSWER_SECONDS = 1.0
+# A Redis that hangs must not fill the worker.
+_MAX_PENDING = 100_000
+_NO_INTEGRATION = b"0"
+
+_Keepers = frozenset[int | None]
+_Notes = dict[str, dict[bytes, bytes]]
+
+
+class KeptIds:
+    """The notes of one worker; the object belongs to one event loop. A project has one hash a day, in which an id takes
+    some 60 bytes."""
+
+    def __init__(self, redis_url: str) -> None:
+        self._redis = background_client(redis_url, connect_seconds=_ANSWER_SECONDS)
+        # By key, the integration of each id: what waits, and what is on its way to Redis.
+        self._pending: _Notes = {}
+        self._leaving: _Notes = {}
+        self._count = self._lost = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, project_id: str, integration_id: int | None, given: Iterable[Given]) -> None:
+        """Notes that the integration, None for one of the environment, keeps these for the project. Does not wait."""
+        if self._count >= _MAX_PENDING:
+            return
+        notes = self._pending.setdefault(_key(project_id, _today()), {})
+        keeper = _NO_INTEGRATION if integration_id is None else b"%d" % integration_id
+        for one in given:
+            notes[_field(*one)] = keeper
+            self._count += 1
+        if self.is_idle:
+            self._task = asyncio.get_running_loop().create_task(self._write_all(), name="gateway.kept_ids")
+            watch(self._task)
+
+    @property
+    def is_idle(self) -> bool:
+        """True if all ids are noted, or Redis is away."""
+        return self._task is None or self._task.done()
+
+    async def keepers(self, project_id: str, named: Collection[Given]) -> Mapping[Given, _Keepers]:
+        """Returns the integrations that keep for the project what is named; what nobody has noted is left out. Raises
+        what REDIS_ERRORS has."""
+        found = self._not_yet_written(project_id, named)
+        for seconds in (0.0, _AGAIN_SECONDS):
+            missing = [one for one in named if one not in found]
+            if missing:
+                await asyncio.sleep(seconds)
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    found |= await self._noted(project_id, missing)
+        return found
+
+    def _not_yet_written(self, project_id: str, named: Iterable[Given]) -> dict[Given, _Keepers]:
+        key = _key(project_id, _today())
+        notes = {**self._leaving.get(key, {}), **self._pending.get(key, {})}
+        return {one: _keepers(notes[field]) for one in named if (field := _field(*one)) in notes}
+
+    async def _noted(self, project_id: str, named: list[Given]) -> dict[Given, _Keepers]:
+        """Returns what is noted. Most is of today or yesterday."""
+        today = _today()
+        found = await self._noted_on(range(today - 1, today + 1), project_id, named)
+        if missing := [one for one in named if one not in found]:
+            found |= await self._noted_on(range(today - _DAYS, today - 1), project_id, missing)
+        return found
+
+    async def _noted_on(self, days: range, project_id: str, named: list[Given]) -> dict[Given, _Keepers]:
+        fields = [_field(*one) for one in named]
+        async with self._redis.pipeline(transaction=False) as batch:
+            for day in days:
+                batch.hmget(_key(project_id, day), fields)
+            answers: list[list[bytes | None]] = await batch.execute()
+        return {
+            one: _keepers(*keepers)
+            for one, keepers in zip(named, zip(*answers, strict=True), strict=True)
+            if any(keepers)
+        }
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        await self._redis.aclose()
+
+    async def _write_all(self) -> None:
+        """Notes ids until none is left. Those that Redis does not take are lost, and named in the log when it does
+        again."""
+        while self._pending:
+            await asyncio.sleep(_GATHER_SECONDS)
+            self._leaving, self._pending = self._pending, {}
+            count, self._count = self._count, 0
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    await self._write(self._leaving)
+            except REDIS_ERRORS as error:
+                if not self._lost:
+                    logger.warning("redis.away error=%s", reason(error))
+                self._lost += count
+            else:
+                if self._lost:
+                    logger.warning("redis.back lost_ids=%d", self._lost)
+                    self._lost = 0
+            self._leaving = {}
+
+    async def _write(self, notes: _Notes) -> None:
+        async with self._redis.pipeline(transaction=False) as batch:
+            for key, fields in notes.items():
+                of_any_bytes: Any = fields
+                batch.hset(key, mapping=of_any_bytes)
+                batch.expire(key, (_DAYS + 1) * _DAY_SECONDS)
+            await batch.execute()
+
+
+def _keepers(*noted: bytes | None) -> _Keepers:
+    return frozenset(None if one == _NO_INTEGRATION else int(one) for one in noted if one)
+
+
+def _today() -> int:
+    return int(time.time()) // _DAY_SECONDS
+
+
+def _key(project_id: str, day: int) -> str:
+    return f"svc:kept:{{{project_id}}}:{day}"
+
+
+def _field(kind: str, of_provider: str) -> bytes:
+    return blake2b(f"{kind}:{of_provider}".encode(errors="surrogatepass"), digest_size=8).digest()

@@ -1,0 +1,39 @@
+"""What an answer gives out of what the provider keeps: later requests may name it by its id alone."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class Kept(StrEnum):
+    """What an id stands for."""
+
+    FILE = "file"
+    RESPONSE = "response"
+    ITEM = "item of a response"
+    CONTAINER = "container"
+    AUDIO = "audio of an answer"
+    CONVERSATION = "conversation"
+    STORE = "vector store"
+    CACHE = "cached content"
+    PROMPT = "stored prompt"
+    ASSET = "object"
+
+
+class Given(NamedTuple):
+    kind: Kept
+    id: str
+
+
+NOTHING_GIVEN: Final[tuple[Given, ...]] = ()
+
+
+def given(kind: Kept, of_provider: object) -> tuple[Given, ...]:
+    """Returns what the provider's id gives out: nothing, where it is none."""
+    return (Given(kind, of_provider),) if isinstance(of_provider, str) and of_provider else NOTHING_GIVEN
+
+
+def given_in_object(kind: Kept, of_provider: object) -> tuple[Given, ...]:
+    """Returns what the `id` of the provider's object gives out."""
+    return given(kind, of_provider.get("id")) if isinstance(of_provider, dict) else NOTHING_GIVEN
