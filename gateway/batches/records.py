@@ -35,7 +35,7 @@ class LineRecords:
     """Makes the records of one batch's results. `ts` is when they were fetched, in Unix microseconds."""
 
     def __init__(self, snapshot: ProjectSnapshot, place: Place, row: StoredObject, ts: int) -> None:
-        self._snapshot, self._place, self._row, self.ts = snapshot, place, row, ts
+        self._snapshot, self.place, self._row, self.ts = snapshot, place, row, ts
         self._batch = row.batch_id or row.vendor_id
         self._operation = _OPERATIONS.get(row.endpoint, Operation.BATCHES)
         key = next((key for key in snapshot.keys.values() if key.id == row.api_key_id), None)
@@ -85,7 +85,7 @@ class LineRecords:
         return SpoolEntry(record, response=kept), cost
 
     def _price_of(self, model: str) -> Price | None:
-        deployment = self._place.deployment
+        deployment = self.place.deployment
         own = deployment.prices.get(model) if deployment is not None else None
         return own or self._snapshot.price_of(self._row.provider, model)
 
@@ -101,7 +101,7 @@ class LineRecords:
     def _model_of(self, result: BatchResult) -> str:
         """Returns the model that was asked: the only one of the batch, or the one that the answer names."""
         names = self._row.model_names
-        return self._place.client_name(names[0] if len(names) == 1 else result.model)
+        return self.place.client_name(names[0] if len(names) == 1 else result.model)
 
     def _request_id(self, custom_id: str) -> str:
         """Returns a UUIDv7 of the time and the line, so that no line of a batch has two ids at a time."""

@@ -24,6 +24,7 @@ from gateway.models import StoredObject
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.providers.common.batch_results import BatchResult
+from integrations.providers.given import Given
 
 logger = logging.getLogger("gateway.batches")
 
@@ -69,11 +70,19 @@ class Pricing:
         self._rest: list[bytes] = []
         self._rest_bytes = self._lines = self._unread = 0
         self._cost: Decimal | None = None
+        self._given: list[Given] = []
         self._failed = False
 
     async def feed(self, data: bytes) -> None:
         if not self._failed:
             await asyncio.to_thread(self._take, data)
+            self._note_given()
+
+    def _note_given(self) -> None:
+        given, self._given = self._given, []
+        credentials = self._records.place.credentials
+        if given and not credentials.own_account:
+            self._runtime.kept_ids.note(self._snapshot.id_text, credentials.integration_id, given)
 
     async def complete(self) -> None:
         # A client that leaves now must not part the decision from what follows it.
@@ -123,6 +132,7 @@ class Pricing:
         except ValueError:
             self._unread += 1
             return
+        self._given += result.given
         entry, cost = self._records.entry(result)
         if self._held is None:
             self._held = HeldRecords(settings.SPOOL_DIR)
@@ -134,6 +144,7 @@ class Pricing:
     async def _settle(self) -> None:
         if not self._failed:
             await asyncio.to_thread(self._take, b"\n")
+            self._note_given()
         held, self._held = self._held, None
         if held is None:
             return

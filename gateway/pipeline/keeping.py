@@ -16,7 +16,7 @@ from core.errors import NotFoundError, ServiceUnavailableError
 from core.processes.database_threads import in_database_thread
 from core.redis.failures import REDIS_ERRORS
 from gateway.pipeline.context import Attempt, RequestState
-from gateway.protocol.kept_fields import Reference, references_of
+from gateway.protocol.kept_fields import Reference, is_of_responses, references_of
 from gateway.runtime.runtime import Runtime
 from gateway.selectors import keepers_of
 from gateway.snapshot.project import ProjectSnapshot
@@ -53,8 +53,9 @@ async def keeping(runtime: Runtime, state: RequestState, body: bytes, attempts: 
 
 
 def _reads(provider: str, operation: str, reference: Reference) -> bool:
-    """Returns whether the provider gets the item's id: a chat completion in its place leaves the item out."""
-    return reference.kind is not Kept.ITEM or native_adapter(provider, operation) is not None
+    """Returns whether the provider gets the id: a chat completion in place of a response leaves it out, or is refused
+    for it in words of its own."""
+    return not is_of_responses(reference, operation) or native_adapter(provider, operation) is not None
 
 
 def keeps(credentials: Credentials, reference: Reference, known: Keepers) -> bool:

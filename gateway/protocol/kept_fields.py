@@ -87,6 +87,7 @@ _SKILL, _OF_ANTHROPIC, _OF_OPENAI = "skill_id", "anthropic", "openai-"
 # The gateway makes items of other protocols' answers, whose ids no provider knows (`surfaces.responses.response`).
 _OWN_ITEM = re.compile(r"[a-z]+_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}_[0-9]+")
 _OF_A_PARENT = frozenset(name.rpartition(".")[2] for name in FIELDS if "." in name)
+_OF_RESPONSES = frozenset({"previous_response_id", "conversation", "conversation.id", "prompt.id"})
 _OF_A_STUB = frozenset({"id", "type"})
 _MAX_ID_CHARACTERS = 2000
 
@@ -128,6 +129,11 @@ def references_of(body: bytes, operation: str) -> list[Reference]:
         raise ValidationError("The request is nested too deeply") from None
     except ValueError:
         return []  # A form, or what the next stage refuses.
+
+
+def is_of_responses(reference: Reference, operation: str) -> bool:
+    """Returns whether the Responses API alone has what is referred to, and no chat completion."""
+    return operation == _RESPONSES and (reference.kind is Kept.ITEM or reference.field in _OF_RESPONSES)
 
 
 def _found(value: Any, path: str, parent: str, in_responses: bool) -> Iterator[Reference]:

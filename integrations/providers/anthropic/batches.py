@@ -13,6 +13,7 @@ from integrations.providers.base import Credentials
 from integrations.providers.common.batch_results import BatchResult, shortened
 from integrations.providers.common.endpoints import Endpoint
 from integrations.providers.common.failures import message_in
+from integrations.providers.given import Kept, given_in_object
 
 BATCH_PROVIDERS = ("anthropic",)
 _SUCCEEDED = "succeeded"
@@ -69,6 +70,7 @@ def read_result(line: bytes) -> BatchResult:
         model=message.model,
         finish_reason=message.stop_reason or "",
         usage=usage_in(message),
+        given=given_in_object(Kept.CONTAINER, message.container),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from integrations.providers.given import NOTHING_GIVEN, Given
 from integrations.providers.usage import Usage
 
 _MAX_MESSAGE_CHARACTERS = 2000
@@ -12,7 +13,8 @@ _MAX_MESSAGE_CHARACTERS = 2000
 class BatchResult(msgspec.Struct, frozen=True):
     """The answer to one request of a batch. `status` is the HTTP status that the request would have had by itself, 0
     where the vendor never ran it. `answer` is the JSON of the answer or of the error. `usage` is None where the vendor
-    counted nothing; `error_code` is empty for an answer."""
+    counted nothing; `error_code` is empty for an answer. `given` is what the answer gives out of what the provider
+    keeps."""
 
     custom_id: str
     status: int
@@ -22,6 +24,7 @@ class BatchResult(msgspec.Struct, frozen=True):
     usage: Usage | None = None
     error_code: str = ""
     error_message: str = ""
+    given: tuple[Given, ...] = NOTHING_GIVEN
 
 
 def shortened(message: object) -> str:

@@ -12,10 +12,12 @@ from integrations.providers.base import Credentials
 from integrations.providers.common.batch_results import BatchResult, shortened
 from integrations.providers.common.endpoints import Endpoint
 from integrations.providers.common.failures import message_in
+from integrations.providers.given import NOTHING_GIVEN, Given
 from integrations.providers.openai import azure
 from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
 from integrations.providers.openai.compatible import adapters_with
 from integrations.providers.openai.operations import usage_in
+from integrations.providers.openai.responses_shapes import decode_response, given_in
 
 # https://learn.microsoft.com/azure/foundry/reference/rest/batches-create-batch
 _ADAPTERS: Mapping[str, OpenAIAdapter] = {
@@ -60,6 +62,7 @@ def read_result(line: bytes) -> BatchResult:
         found = _decode_line(line)
         response = found.response
         body = _decode(response.body) if response is not None else None
+        given = _given(response.body, body) if response is not None else NOTHING_GIVEN
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError("not a line of a batch's results") from error
     if response is None or not isinstance(body, dict):
@@ -73,7 +76,13 @@ def read_result(line: bytes) -> BatchResult:
         model=_text(body.get("model")),
         finish_reason=_finish_reason(body),
         usage=usage_in(body),
+        given=given,
     )
+
+
+def _given(answer: msgspec.Raw, body: Any) -> tuple[Given, ...]:
+    is_response = isinstance(body, dict) and isinstance(body.get("output"), list)
+    return given_in(decode_response(bytes(answer))) if is_response else NOTHING_GIVEN
 
 
 def _failed(line: _Line, status: int, error: Any, answer: bytes) -> BatchResult:

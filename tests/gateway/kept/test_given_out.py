@@ -10,10 +10,14 @@ from functools import partial
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 import redis
 
+from tests.fakes.batches.openai import KEY, OpenAIBatches
 from tests.fakes.scripted import Script, ScriptedServer, Step, completion, raw, stream
+from tests.gateway.batches.conftest import openai_client
+from tests.gateway.batches.lines import jsonl, line
 from tests.gateway.conftest import Routed
 from tests.gateway.kept.test_ids import Body, ask, chat, messages, responses, says
 from tests.gateway.service import Gateway, GatewayService
@@ -261,3 +265,27 @@ def test_id__while_redis_is_away__is_a_503_with_retry_after(upstream: ScriptedSe
 
     assert answer.status_code == 503, answer.content
     assert int(answer.headers["retry-after"]) > 0
+
+
+def test_response__that_a_batch_has_given_out__is_named_by_the_next_batch_of_its_project_alone(
+    service: GatewayService,
+) -> None:
+    def lines(**fields: Any) -> bytes:
+        return jsonl(line("a", url="/v1/responses", body={**responses(), "model": "gpt-5", **fields}))
+
+    with OpenAIBatches() as vendor:
+        owner, stranger = (service.new_project(base_urls={"openai": vendor.base_url}, secret=KEY) for _ in range(2))
+        batches = openai_client(owner)
+        file = batches.files.create(file=("in.jsonl", lines()), purpose="batch")
+        made = batches.batches.create(input_file_id=file.id, endpoint="/v1/responses", completion_window="24h")
+        vendor.finish(made.id)
+        output = batches.batches.retrieve(made.id).output_file_id
+        assert output
+        result = {"custom_id": "a", "response": {"status_code": 200, "body": _TEXT_ALONE}, "error": None}
+        vendor.contents[output] = jsonl(result)
+        batches.files.content(output)
+        named = lines(previous_response_id="resp_1")
+
+        assert batches.files.create(file=("in.jsonl", named), purpose="batch").id
+        with pytest.raises(openai.NotFoundError, match=r"line 1: body\.previous_response_id"):
+            openai_client(stranger).files.create(file=("in.jsonl", named), purpose="batch")
