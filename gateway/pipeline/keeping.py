@@ -80,7 +80,7 @@ async def keepers(runtime: Runtime, snapshot: ProjectSnapshot, references: Colle
     known: dict[Given, frozenset[int | None]] = {}
     if files:
         found = await _keepers_of(snapshot, files)
-        known |= {Given(Kept.FILE, one): found[one] for one in files if one in found}
+        known |= {(Kept.FILE, one): found[one] for one in files if one in found}
     if given_out:
         try:
             known |= await runtime.kept_ids.keepers(snapshot.id_text, given_out)

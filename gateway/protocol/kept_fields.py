@@ -24,7 +24,7 @@ class Reference(NamedTuple):
 
     @property
     def given(self) -> Given:
-        return Given(self.kind, self.id)
+        return self.kind, self.id
 
 
 FIELDS: Final[Mapping[str, Kept]] = {
@@ -60,6 +60,7 @@ MARKS: Final = (
 # Only Responses have stored prompts, and items that stand for others by their ids.
 _MARK_OF_PROMPTS, _ITEMS, _MARK_OF_ITEMS = b'"prompt"', "input", b'"id"'
 _RESPONSES = "responses"
+_FORM = b"--"
 # A backslash that is itself escaped stands for itself.
 _ESCAPED, _ESCAPED_LETTER = b"\\u00", re.compile(rb"(?<!\\)(?:\\\\)*\\u00[4-7]")
 
@@ -115,6 +116,8 @@ def may_name_kept(body: bytes) -> bool:
 def references_of(body: bytes, operation: str) -> list[Reference]:
     """Returns what a request names of what a provider keeps. A body that is no JSON names nothing. Raises
     ValidationError (400) for one that is nested too deeply."""
+    if body.startswith(_FORM):  # It may be a file of many megabytes, and names nothing.
+        return []
     in_responses = operation == _RESPONSES
     has_fields = may_name_kept(body) or (in_responses and find(body, _MARK_OF_PROMPTS) >= 0)
     if not has_fields and not (in_responses and find(body, _MARK_OF_ITEMS) >= 0):
@@ -128,7 +131,7 @@ def references_of(body: bytes, operation: str) -> list[Reference]:
     except RecursionError:
         raise ValidationError("The request is nested too deeply") from None
     except ValueError:
-        return []  # A form, or what the next stage refuses.
+        return []  # The next stage refuses it.
 
 
 def is_of_responses(reference: Reference, operation: str) -> bool:

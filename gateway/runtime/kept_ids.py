@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -23,17 +23,15 @@ logger = logging.getLogger("gateway.kept_ids")
 # OpenAI keeps responses for 30 days, and no vendor keeps a container longer.
 _DAYS = 31
 _DAY_SECONDS = 86_400
-# What is given out within so many seconds is noted together: commands for each answer would take longer than the rest.
-_GATHER_SECONDS = 0.02
-# The note of another worker may still be under way.
+# What is given out within so many seconds is noted together: redis-py takes 100 µs for the commands of one answer.
+_GATHER_SECONDS = 0.1
+# The note of another worker, which gathers, may still be under way.
 _AGAIN_SECONDS = 0.2
 _ANSWER_SECONDS = 1.0
-# A Redis that hangs must not fill the worker.
-_MAX_PENDING = 100_000
 _NO_INTEGRATION = b"0"
 
 _Keepers = frozenset[int | None]
-_Notes = dict[str, dict[bytes, bytes]]
+_Note = tuple[str, int | None, Sequence[Given]]
 
 
 class KeptIds:
@@ -42,29 +40,23 @@ class KeptIds:
 
     def __init__(self, redis_url: str) -> None:
         self._redis = background_client(redis_url, connect_seconds=_ANSWER_SECONDS)
-        # By key, the integration of each id: what waits, and what is on its way to Redis.
-        self._pending: _Notes = {}
-        self._leaving: _Notes = {}
-        self._count = self._lost = 0
+        # What waits, and what is on its way to Redis.
+        self._pending: list[_Note] = []
+        self._leaving: list[_Note] = []
+        self._lost = 0
         self._task: asyncio.Task[None] | None = None
 
-    def note(self, project_id: str, integration_id: int | None, given: Iterable[Given]) -> None:
+    def note(self, project_id: str, integration_id: int | None, given: Sequence[Given]) -> None:
         """Notes that the integration, None for one of the environment, keeps these for the project. Does not wait."""
-        if self._count >= _MAX_PENDING:
-            return
-        notes = self._pending.setdefault(_key(project_id, _today()), {})
-        keeper = _NO_INTEGRATION if integration_id is None else b"%d" % integration_id
-        for one in given:
-            notes[_field(*one)] = keeper
-            self._count += 1
-        if self.is_idle:
+        self._pending.append((project_id, integration_id, given))
+        if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._write_all(), name="gateway.kept_ids")
             watch(self._task)
 
     @property
     def is_idle(self) -> bool:
         """True if all ids are noted, or Redis is away."""
-        return self._task is None or self._task.done()
+        return self._task is None
 
     async def keepers(self, project_id: str, named: Collection[Given]) -> Mapping[Given, _Keepers]:
         """Returns the integrations that keep for the project what is named; what nobody has noted is left out. Raises
@@ -79,9 +71,8 @@ class KeptIds:
         return found
 
     def _not_yet_written(self, project_id: str, named: Iterable[Given]) -> dict[Given, _Keepers]:
-        key = _key(project_id, _today())
-        notes = {**self._leaving.get(key, {}), **self._pending.get(key, {})}
-        return {one: _keepers(notes[field]) for one in named if (field := _field(*one)) in notes}
+        notes = [(keeper, given) for project, keeper, given in self._leaving + self._pending if project == project_id]
+        return {one: frozenset({keeper}) for keeper, given in notes for one in named if one in given}
 
     async def _noted(self, project_id: str, named: list[Given]) -> dict[Given, _Keepers]:
         """Returns what is noted. Most is of today or yesterday."""
@@ -109,30 +100,42 @@ class KeptIds:
         await self._redis.aclose()
 
     async def _write_all(self) -> None:
-        """Notes ids until none is left. Those that Redis does not take are lost, and named in the log when it does
+        """Notes ids until none is left. Those that Redis does not take are lost, and counted in the log when it does
         again."""
-        while self._pending:
-            await asyncio.sleep(_GATHER_SECONDS)
-            self._leaving, self._pending = self._pending, {}
-            count, self._count = self._count, 0
-            try:
-                async with asyncio.timeout(_ANSWER_SECONDS):
-                    await self._write(self._leaving)
-            except REDIS_ERRORS as error:
-                if not self._lost:
-                    logger.warning("redis.away error=%s", reason(error))
-                self._lost += count
-            else:
-                if self._lost:
-                    logger.warning("redis.back lost_ids=%d", self._lost)
-                    self._lost = 0
-            self._leaving = {}
+        try:
+            while self._pending:
+                await asyncio.sleep(_GATHER_SECONDS)
+                self._leaving, self._pending = self._pending, []
+                await self._try_to_write(self._leaving)
+                self._leaving = []
+        finally:
+            self._task = None
 
-    async def _write(self, notes: _Notes) -> None:
+    async def _try_to_write(self, notes: Collection[_Note]) -> None:
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await self._write(notes)
+        except REDIS_ERRORS as error:
+            if not self._lost:
+                logger.warning("redis.away error=%s", reason(error))
+            self._lost += sum(len(given) for _, _, given in notes)
+        else:
+            if self._lost:
+                logger.warning("redis.back lost_ids=%d", self._lost)
+                self._lost = 0
+
+    async def _write(self, notes: Iterable[_Note]) -> None:
+        hashes: dict[str, dict[Any, bytes]] = {}
+        for project_id, integration_id, given in notes:
+            keeper = _NO_INTEGRATION if integration_id is None else b"%d" % integration_id
+            fields = hashes.setdefault(project_id, {})
+            for kind, of_provider in given:
+                fields[_field(kind, of_provider)] = keeper
+        today = _today()
         async with self._redis.pipeline(transaction=False) as batch:
-            for key, fields in notes.items():
-                of_any_bytes: Any = fields
-                batch.hset(key, mapping=of_any_bytes)
+            for project_id, fields in hashes.items():
+                key = _key(project_id, today)
+                batch.hset(key, mapping=fields)
                 batch.expire(key, (_DAYS + 1) * _DAY_SECONDS)
             await batch.execute()
 
@@ -150,4 +153,4 @@ def _key(project_id: str, day: int) -> str:
 
 
 def _field(kind: str, of_provider: str) -> bytes:
-    return blake2b(f"{kind}:{of_provider}".encode(errors="surrogatepass"), digest_size=8).digest()
+    return blake2b((kind + of_provider).encode(errors="surrogatepass"), digest_size=8).digest()

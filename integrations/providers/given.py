@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 
 class Kept(StrEnum):
@@ -21,17 +21,14 @@ class Kept(StrEnum):
     ASSET = "object"
 
 
-class Given(NamedTuple):
-    kind: Kept
-    id: str
-
-
+Given = tuple[Kept, str]
+"""What is given out, and its id. It is no class of its own, which would cost more to make than the rest."""
 NOTHING_GIVEN: Final[tuple[Given, ...]] = ()
 
 
 def given(kind: Kept, of_provider: object) -> tuple[Given, ...]:
     """Returns what the provider's id gives out: nothing, where it is none."""
-    return (Given(kind, of_provider),) if isinstance(of_provider, str) and of_provider else NOTHING_GIVEN
+    return ((kind, of_provider),) if isinstance(of_provider, str) and of_provider else NOTHING_GIVEN
 
 
 def given_in_object(kind: Kept, of_provider: object) -> tuple[Given, ...]:

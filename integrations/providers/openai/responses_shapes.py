@@ -87,7 +87,7 @@ class _Usual(msgspec.Struct):
     status: Literal["completed"]
     output: list[Item]
     usage: _Counts
-    id: Any = None
+    id: str = ""
     store: Any = None
     error: None = None
     service_tier: Any = None
@@ -142,16 +142,17 @@ def conforming(body: bytes) -> ParsedResponse | None:
         response = _decode_usual(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+    given_out = [(Kept.RESPONSE, response.id)] if response.id and response.store is not False else []
     for item in response.output:
         if item.type not in _TEXTS:
             return None
+        if given_out and item.id:
+            given_out.append((Kept.ITEM, item.id))
     usage = _usage_in(response.usage, response.service_tier)
-    if usage is None:
-        return None
-    return ParsedResponse(body, response.model, "stop", usage, given=given_in(response))
+    return None if usage is None else ParsedResponse(body, response.model, "stop", usage, given=tuple(given_out))
 
 
-def given_in(response: Response | _Usual, *, may_compare: bool = False) -> tuple[Given, ...]:
+def given_in(response: Response, *, may_compare: bool = False) -> tuple[Given, ...]:
     """Returns what the response gives out. Of one that is not stored, later requests can name its containers, and
     itself if they `may_compare` their use of the cache."""
     is_stored = response.store is not False

@@ -13,11 +13,11 @@ from redis.exceptions import ConnectionError as RedisGoneError
 
 from gateway.runtime import kept_ids
 from gateway.runtime.kept_ids import KeptIds
-from integrations.providers.given import Given, Kept
+from integrations.providers.given import Kept
 from tests.waiting import eventually
 
 _DAY = 86_400
-_RESPONSE, _ITEM = Given(Kept.RESPONSE, "id_1"), Given(Kept.ITEM, "id_1")
+_RESPONSE, _ITEM = (Kept.RESPONSE, "id_1"), (Kept.ITEM, "id_1")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_note__of_some_days_ago__is_found_for_as_long_as_the_vendor_keeps_
 
 
 async def test_notes__of_a_project__expire_and_hold_no_id(notes: KeptIds, client: redis.Redis) -> None:
-    notes.note(project := str(uuid4()), 7, [Given(Kept.RESPONSE, f"resp_{number}") for number in range(100)])
+    notes.note(project := str(uuid4()), 7, [(Kept.RESPONSE, f"resp_{number}") for number in range(100)])
 
     await eventually(lambda: notes.is_idle)
 
@@ -83,7 +83,7 @@ async def test_redis_away__the_log_says_it_once_and_what_is_named_is_an_error(
     caplog.set_level(logging.WARNING, "gateway.kept_ids")
     notes = KeptIds("redis://127.0.0.1:1")
     for number in range(2):
-        notes.note(str(uuid4()), 7, [Given(Kept.RESPONSE, f"resp_{number}")])
+        notes.note(str(uuid4()), 7, [(Kept.RESPONSE, f"resp_{number}")])
         await eventually(lambda: notes.is_idle)
 
     with pytest.raises(RedisGoneError):
