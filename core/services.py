@@ -37,7 +37,7 @@ def bootstrap_project(*, name: str) -> BootstrappedProject:
         raise ValidationError(f"The name of a project has 1 to {NAME_CHARACTERS} characters.")
     with transaction.atomic():
         if Project.objects.filter(name=name).exists():
-            raise ConflictError(f"A project named {name!r} exists already.", code="project_exists")
+            raise ConflictError(f"A project named {name!r} exists already.")
         project = Project(name=name)
         register_project(project)
         _, key = issue_key(project, name="bootstrap", scopes=FIRST_KEY_SCOPES)

@@ -27,6 +27,7 @@ FAILURES = {
     404: "`not_found_error`: `prompt_config_not_found`, or no enabled provider serves the model (`model_not_found`).",
     405: "`method_not_allowed`.",
     408: "`request_timeout`: the body did not arrive in time.",
+    409: "`conflict_error`: the prompt includes one that is not there any more (`prompt_include_broken`).",
     413: "`message_too_large`: the body is larger than the gateway takes.",
     422: "`invalid_request_error`: a variable of the prompt is missing, unknown or of the wrong type.",
     429: "`rate_limit_error` or `budget_error`. `Retry-After` says when the limit's window ends.",

@@ -36,7 +36,7 @@ class PlaygroundViewSet(ProjectViewSet):
         body=PlaygroundSerializer,
         answer=PlaygroundResult,
         also={(200, "text/event-stream"): {"type": "string"}},
-        errors=[404, 422, 429],
+        errors=[404, 409, 422, 429],
     )
     def create(self, request: Request) -> HttpResponseBase:
         """One model's answer with its time and cost. A failure has the status and the error that the gateway gives."""
@@ -56,7 +56,7 @@ class PlaygroundViewSet(ProjectViewSet):
         "Try several models at once",
         body=CompareSerializer,
         answer=PlaygroundComparison,
-        errors=[404, 422, 429],
+        errors=[404, 409, 422, 429],
     )
     @action(detail=False, methods=["post"])
     def compare(self, request: Request) -> Response:

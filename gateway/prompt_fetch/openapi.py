@@ -64,7 +64,7 @@ def _get() -> dict[str, Any]:
     answers = {
         "200": _prompt(),
         "304": {"description": "The client has this answer.", "headers": REQUEST_ID},
-        **failures((400, 401, 403, 404, 405, 406, 422, 500, 503), _OTHERWISE),
+        **failures((400, 401, 403, 404, 405, 406, 409, 422, 500, 503), _OTHERWISE),
     }
     return {
         "operationId": "getPrompt",
@@ -99,7 +99,7 @@ def _post() -> dict[str, Any]:
         "requestBody": {"required": False, "content": {_JSON: {"schema": reference(RenderRequest)}}},
         "responses": {
             "200": _prompt(),
-            **failures((400, 401, 403, 404, 405, 406, 408, 413, 415, 422, 500, 503), _OTHERWISE),
+            **failures((400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 422, 500, 503), _OTHERWISE),
         },
     }
 

@@ -55,7 +55,8 @@ def test_login__failed_too_often__is_refused_alike_for_names_that_exist_or_not(a
     text = answer.content.decode()
     assert "Too many logins under this name failed from here. Try again in 15 minutes." in text
     assert f" {name} " not in text
-    assert login(name, "long enough").status_code == 429
+    told = login(name, "long enough", accept="application/json")
+    assert (told.status_code, told.json()["error"]["code"]) == (429, "too_many_logins")
 
 
 def test_login__locked_from_one_address__is_free_from_another_and_for_another_name(ada: User) -> None:

@@ -44,9 +44,3 @@ def test_post__then_get_patch_delete(api: APIClient, project: Project) -> None:
     assert [entry.operation for entry in entries.order_by("pk")][:2] == ["createEndUserLimit", "changeEndUserLimit"]
     # The name of an end user may be a person's.
     assert not any("ann" in f"{entry.object_label} {entry.summary} {entry.changes}" for entry in entries)
-
-
-def test_post__the_same_user_again__conflict(api: APIClient) -> None:
-    assert api.post(PATH, {"user_id": "ann"}).status_code == 201
-    again = api.post(PATH, {"user_id": "ann"})
-    assert (again.status_code, again.json()["error"]["code"]) == (409, "end_user_limit_exists")

@@ -244,8 +244,10 @@ def test_local_login__switched_off__only_the_provider_is_offered_and_a_password_
     settings.LOCAL_LOGIN = False
 
     page = client.get("/admin/login/?next=/admin/usage/").content.decode()
-    refused = client.post("/admin/login/", {"username": "ada", "password": "long enough"}, headers=BROWSER)
+    given = {"username": "ada", "password": "long enough"}
+    refused = client.post("/admin/login/", given, headers=BROWSER)
 
+    assert client.post("/admin/login/", given).json()["error"]["code"] == "local_login_off"
     assert "Password:" not in page
     assert "/admin/sign-in/company/?next=%2Fadmin%2Fusage%2F" in page
     assert refused.status_code == 403

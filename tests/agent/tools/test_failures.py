@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
 from pytest_django import Settings
 
+from agent.tools import registry
+from agent.tools.base import ToolContext
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError
 from core.models import Project
@@ -74,6 +77,12 @@ def test_tool__database_away__error(world: World, monkeypatch: pytest.MonkeyPatc
 
     assert json.loads(outcome.content)["error"]["code"] == "service_unavailable"
     assert "secret" not in outcome.content
+
+
+def test_tool__about_what_is_not_there__says_so_by_its_code(world: World) -> None:
+    assert _code(world, "get_user_spend", {"user_id": "nobody"}) == "user_not_found"
+    gone = ToolContext(uuid4(), world.context.granted, world.now)
+    assert json.loads(registry.call(gone, "get_project", "").content)["error"]["code"] == "project_not_found"
 
 
 def test_provider_latency__redis_away__error(world: World, settings: Settings) -> None:

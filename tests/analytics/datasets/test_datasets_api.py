@@ -62,18 +62,6 @@ def test_dataset__name_known__409(api: APIClient, project: Project) -> None:
     assert api.patch(path_of(first), {"name": first.name}, format="json").status_code == 200
 
 
-def test_dataset__one_more_than_a_project_may_have__409(
-    api: APIClient, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(services, "MAX_DATASETS", 2)
-    make_dataset(project, items=0)
-    make_dataset(project, items=0)
-
-    answer = api.post(URL, {"name": "Third"}, format="json")
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "too_many_datasets")
-
-
 def test_versions__items_added_changed_and_removed__each_is_read_as_it_was(api: APIClient, project: Project) -> None:
     dataset = make_dataset(project, items=2)
     item = first_item(api, dataset)

@@ -134,16 +134,6 @@ def test_comments__of_another_project__are_not_there(project: Project, request_i
     assert comment(other, request_id=request_id).status_code == 404
 
 
-def test_comments__more_than_a_subject_may_have__400(
-    api: APIClient, request_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("analytics.discussions.services.MAX_COMMENTS", 1)
-    assert comment(api, request_id=request_id).status_code == 201
-
-    answer = comment(api, request_id=request_id)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "too_many_comments")
-
-
 def test_assignment__given_done_and_given_again__is_one_row(project: Project, request_id: str) -> None:
     ann = person_of(project, "ann")
     make_staff(Role.READER, project, name="ben")

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from analytics.evaluators import services
 from analytics.evaluators.errors import EvaluatorVersionNotFoundError
 from analytics.evaluators.selectors import get_version
 from core.models import AuditEntry, Project
@@ -103,10 +102,3 @@ def test_evaluator__reader__sees_and_changes_nothing(editor: Member, project: Pr
     assert reader.ask("GET")["results"][0]["id"] == made["id"]
     for method, path in (("POST", PATH), ("PATCH", f"{PATH}/{made['id']}"), ("POST", f"{PATH}/{made['id']}/versions")):
         reader.ask(method, path, GREETS, 403)
-
-
-def test_evaluators__more_than_a_project_may_have__409(editor: Member, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "MAX_EVALUATORS", 1)
-    editor.ask("POST", PATH, GREETS, 201)
-
-    assert editor.ask("POST", PATH, {**GREETS, "name": "b"}, 409)["error"]["code"] == "too_many_evaluators"

@@ -87,14 +87,6 @@ def test_queue__bad_body__400_naming_the_field(api: APIClient, values: dict[str,
     assert not ReviewQueue.objects.exists()
 
 
-def test_queue__name_known__409(api: APIClient, project: Project) -> None:
-    queue = make_queue(project)
-
-    answer = api.post(URL, queue_body(name=queue.name), format="json")
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "review_queue_exists")
-
-
 def test_next__two_people__get_different_items_until_none_is_left(project: Project) -> None:
     queue = make_queue(project, items=2)
     ann, ben, eve = (person_of(project) for _ in range(3))

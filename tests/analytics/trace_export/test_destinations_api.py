@@ -77,13 +77,6 @@ def test_secrets__in_no_answer_audit_entry_or_log(
     assert not [row for row in AuditEntry.objects.for_project(project.pk) if "0123456789" in str(row.changes)]
 
 
-def test_post__the_fourth__is_400(api: APIClient) -> None:
-    for name in ("a", "b", "c"):
-        made(api, name=name)
-    fourth = api.post(PATH, {**NEW, "name": "d"})
-    assert (fourth.status_code, fourth.json()["error"]["code"]) == (409, "too_many_trace_destinations")
-
-
 def test_post__a_name_again__conflict(api: APIClient) -> None:
     made(api)
     again = api.post(PATH, NEW)

@@ -9,7 +9,6 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.roles import Role
-from gateway.experiments.services import MAX_UNFINISHED_EXPERIMENTS
 from gateway.models import Experiment, ExperimentAnswer
 from gateway.retention import expire_judgements
 from integrations.models import ModelPrice
@@ -70,14 +69,6 @@ def test_create__sample__newest_first_and_of_clients_alone(scene: Scene) -> None
     first, second = ([entry["request_id"] for entry in scene.items(made["id"])] for made in drawn)
     assert first == second
     assert len(first) == 3 and set(first) <= set(expected)
-
-
-def test_create__too_many_unfinished__409(scene: Scene) -> None:
-    scene.past()
-    for _ in range(MAX_UNFINISHED_EXPERIMENTS):
-        scene.create()
-
-    assert scene.create(status=409)["error"]["code"] == "too_many_experiments"
 
 
 def test_estimate__priced_model__costs_by_past_tokens(scene: Scene) -> None:

@@ -78,7 +78,10 @@ def test_rate_headers__report_on_the_limit_that_leaves_least(scripted: Scripted)
         assert gateway.service.until(partial(limits, key), lambda found, e=expected: found == e) == expected  # type: ignore[misc]
 
 
-def test_concurrency__beyond_the_limit__is_refused_until_a_request_ends(scripted: Scripted) -> None:
+@pytest.mark.parametrize(("user", "code"), [("", "key_concurrent_requests"), ("ann", "user_concurrent_requests")])
+def test_concurrency__beyond_the_limit__is_refused_until_a_request_ends(
+    scripted: Scripted, user: str, code: str
+) -> None:
     arrived, release = threading.Semaphore(0), threading.Event()
 
     async def step(request: Received, connection: Connection) -> None:
@@ -86,24 +89,25 @@ def test_concurrency__beyond_the_limit__is_refused_until_a_request_ends(scripted
         await asyncio.to_thread(release.wait, 60)
         await connection.send_whole(200, json.dumps(completion("x")).encode(), {"content-type": "application/json"})
 
-    gateway = project(scripted, step)
-    key_id, key = new_key(gateway, max_concurrent_requests=2)
+    gateway = project(scripted, step, end_user_max_concurrent=2)
+    key_id, key = new_key(gateway, **({} if user else {"max_concurrent_requests": 2}))
+    sent: dict[str, Any] = {"user": user} if user else {}
     with ThreadPoolExecutor(2) as pool:
-        running = [pool.submit(post, gateway, key, number) for number in range(2)]
+        running = [pool.submit(post, gateway, key, number, **sent) for number in range(2)]
         for _ in running:
             assert arrived.acquire(timeout=60)
         try:
-            refused = [post(gateway, key, number) for number in range(4)]
+            refused = [post(gateway, key, number, **sent) for number in range(4)]
         finally:
             release.set()
         assert [each.result().status_code for each in running] == [200, 200]
     for response in refused:
-        assert_error(response, 429, "key_concurrent_requests", type="rate_limit_error")
+        assert_error(response, 429, code, type="rate_limit_error")
         assert response.headers["retry-after"] == "1"
     with redis.Redis.from_url(gateway.service.environment["REDIS_URL"]) as client:
-        place = open_key(gateway.project_id, caller_part(key_id))
+        place = open_key(gateway.project_id, caller_part(user_id=user) if user else caller_part(key_id))
         assert gateway.service.until(lambda: client.zcard(place), lambda count: count == 0) == 0
-    assert post(gateway, key).status_code == 200
+    assert post(gateway, key, **sent).status_code == 200
 
 
 def test_refusal__by_the_last_limit__consumes_nothing_of_the_others(scripted: Scripted) -> None:
