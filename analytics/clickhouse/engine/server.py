@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from analytics.clickhouse.engine.chdb_connection import DEFAULT_MEMORY_LIMIT, ChdbEngine
 from analytics.clickhouse.engine.code_pages import release_code_pages
+from analytics.clickhouse.engine.empty_parts import leave_if_parts_are_empty, watch_for_empty_parts
 from analytics.clickhouse.engine.lock import directory_lock
 from analytics.clickhouse.engine.session import Access, Session
 from analytics.clickhouse.engine.watcher import Watcher
@@ -92,6 +93,7 @@ class EngineServer:
         port = listener.getsockname()[1]
         self._watcher.start()
         acceptor = keep_thread_running("engine.acceptor", partial(self._accept, listener))
+        keep_thread_running("engine.parts", partial(watch_for_empty_parts, self._options.directory, self._stop))
         self._announce(port)
         logger.info("engine.started port=%s version=%s", port, ".".join(map(str, self._engine.version)))
         self._stop.wait()
@@ -100,6 +102,7 @@ class EngineServer:
         acceptor.join()
         self._stop_clients()
         self._watcher.stop()
+        leave_if_parts_are_empty(self._options.directory)
         self._engine.close()
         logger.info("engine.stopped")
 
